@@ -1,0 +1,89 @@
+/** What stands behind a name in the list of providers, and how to make one. */
+import { type Duration, Effect, Effectable } from "effect"
+import type { ChatRequest } from "../model/ChatRequest.ts"
+import type { ProviderAnswer } from "../model/ChatResponse.ts"
+import type { ProviderError } from "../model/LlmError.ts"
+import * as Rejection from "./Rejection.ts"
+
+/** How much a provider may be asked. */
+export interface Limits {
+  /** Attempts per minute, retries included; above zero. Default: off. */
+  readonly requestsPerMinute?: number | undefined
+  /** How many attempts may go at once after a pause; a whole number from 1. Default: 5. */
+  readonly burst?: number | undefined
+  /** How long an attempt may wait for room before the call goes to the next provider. Default: 1 second. */
+  readonly maxWait?: Duration.DurationInput | undefined
+}
+
+/** What every kind of provider can set about itself. */
+export interface Settings {
+  /** Shown in responses, errors and events; unique within the list. */
+  readonly name: string
+  /** The model that is asked, for the response where the provider does not report one. */
+  readonly model?: string | undefined
+  /** The provider's own limits; each that is set wins over the options' `limits`. */
+  readonly limits?: Limits | undefined
+  /** The most that one attempt may take; wins over the options' `timeouts.attempt`. */
+  readonly timeout?: Duration.DurationInput | undefined
+}
+
+/** A provider: a name, and a way to have a request answered. */
+export interface Provider extends Settings {
+  /** A string is short for an answer that has only a text. */
+  readonly complete: (request: ChatRequest) => Effect.Effect<ProviderAnswer | string, ProviderError>
+}
+
+/** What the function of `fromPromise` is given beside the request. */
+export interface PromiseContext {
+  /** Aborts when the answer is no longer wanted. Made when it is first read. */
+  readonly signal: AbortSignal
+}
+
+class Value extends Effectable.Class<Provider> implements Provider {
+  declare readonly name: string
+  declare readonly complete: Provider["complete"]
+  constructor(provider: Provider) {
+    super()
+    Object.assign(this, provider)
+  }
+  override commit(): Effect.Effect<Provider> {
+    return Effect.succeed(this)
+  }
+}
+
+/**
+ * A provider from a function that returns an effect. Typed failures are retried and failed over as the failure table
+ * says; a defect is a bug: it reaches the caller. The value is also the effect that yields it.
+ */
+export const make = (provider: Provider): Provider & Effect.Effect<Provider> => new Value(provider)
+
+/**
+ * A provider from a function that returns a promise. A rejection becomes the error that it describes: one of LlmFuse's
+ * own as it is, one with an HTTP status by that status, a network failure as `ConnectionError`, everything else as
+ * `CustomProviderError` (retryable unless it is a programming error).
+ */
+export const fromPromise = (
+  provider: Settings & {
+    readonly complete: (request: ChatRequest, context: PromiseContext) => PromiseLike<ProviderAnswer | string>
+  }
+): Provider & Effect.Effect<Provider> =>
+  make({
+    ...provider,
+    complete: (request) =>
+      Effect.async((resume) => {
+        let controller: AbortController | undefined
+        const context: PromiseContext = {
+          get signal() {
+            controller ??= new AbortController()
+            return controller.signal
+          }
+        }
+        // `async` also turns what is thrown before the first `await` into a rejection.
+        const answer = async () => provider.complete(request, context)
+        answer().then(
+          (value) => resume(Effect.succeed(value)),
+          (reason) => resume(Effect.fail(Rejection.toProviderError(provider.name, reason)))
+        )
+        return Effect.sync(() => controller?.abort())
+      })
+  })
