@@ -11,16 +11,23 @@ export type Tree = Readonly<Record<string, string>>
 /** The root of this repository. */
 export const repository = fileURLToPath(new URL("../..", import.meta.url))
 
-/** Writes the tree to a temporary directory, runs the script on it, and returns the exit code and the lines printed. */
-export const runScript = (script: string, tree: Tree) => {
+/**
+ * Writes the tree to a temporary directory, runs the script on it (or on the path within it), and returns the exit code
+ * and the lines printed.
+ */
+export const runScript = (script: string, tree: Tree, path = "") => {
   const root = mkdtempSync(join(tmpdir(), "llmfuse-"))
-  for (const [path, content] of Object.entries(tree)) {
-    mkdirSync(dirname(join(root, path)), { recursive: true })
-    writeFileSync(join(root, path), content)
+  for (const [file, content] of Object.entries(tree)) {
+    mkdirSync(dirname(join(root, file)), { recursive: true })
+    writeFileSync(join(root, file), content)
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(repository, "scripts", script), root], {
-    encoding: "utf8"
-  })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(repository, "scripts", script), join(root, path)],
+    {
+      encoding: "utf8"
+    }
+  )
   rmSync(root, { recursive: true })
   return { code: status, lines: (stdout + stderr).trim().split("\n") }
 }
