@@ -25,7 +25,8 @@ export interface ChatRequest {
 
 const refuse = (what: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message: what }))
 
-const isNumberOrAbsent = (value: unknown) => value === undefined || (typeof value === "number" && Number.isFinite(value))
+const isNumberOrAbsent = (value: unknown) =>
+  value === undefined || (typeof value === "number" && Number.isFinite(value))
 
 const show = (value: unknown): string =>
   typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : Array.isArray(value) ? "an array" : String(value)
@@ -34,7 +35,8 @@ const roles: ReadonlyArray<unknown> = ["system", "user", "assistant"]
 
 const problemOf = (message: Message, index: number): string | undefined => {
   const at = `messages[${index}]`
-  if (typeof message !== "object" || message === null) return `${at} is ${show(message)}; a message is { role, content }`
+  if (typeof message !== "object" || message === null)
+    return `${at} is ${show(message)}; a message is { role, content }`
   if (!roles.includes(message.role)) return `${at}.role is ${show(message.role)}; allowed: ${roles.join(", ")}`
   if (typeof message.content === "string") return undefined
   if (!Array.isArray(message.content)) return `${at}.content is ${show(message.content)}; allowed: a string or parts`
@@ -56,7 +58,9 @@ export const normalize = (input: string | ChatRequest): Either.Either<ChatReques
     return refuse(`the request is ${show(input)}; allowed: a string or { messages, ... }`)
   }
   if (!Array.isArray(input.messages) || input.messages.length === 0) {
-    return refuse(`messages is ${input.messages === undefined ? "missing" : "empty or no array"}; give at least one message`)
+    return refuse(
+      `messages is ${input.messages === undefined ? "missing" : "empty or no array"}; give at least one message`
+    )
   }
   for (let index = 0; index < input.messages.length; index++) {
     const problem = problemOf(input.messages[index] as Message, index)
@@ -75,7 +79,10 @@ export const normalize = (input: string | ChatRequest): Either.Either<ChatReques
   if (input.seed !== undefined && !Number.isSafeInteger(input.seed)) {
     return refuse(`seed is ${show(input.seed)}; allowed: a whole number`)
   }
-  if (input.stop !== undefined && !(Array.isArray(input.stop) && input.stop.every((text) => typeof text === "string"))) {
+  if (
+    input.stop !== undefined &&
+    !(Array.isArray(input.stop) && input.stop.every((text) => typeof text === "string"))
+  ) {
     return refuse("stop is no array of strings")
   }
   return Either.right(input)

@@ -94,8 +94,8 @@ const tablePolicy = make()
 const strict = make({ AuthenticationError: { failover: false }, InvalidRequestError: { failover: false } })
 
 export {
-  /** The table as it stands. */
-  tablePolicy as default,
   /** As the default, but authentication errors and invalid requests end the call: nobody else is asked. */
-  strict
+  strict,
+  /** The table as it stands. */
+  tablePolicy as default
 }

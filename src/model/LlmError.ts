@@ -1,5 +1,5 @@
 /** Every way in which a call can fail, as flat tagged errors. What each means is the failure table's to say. */
-import { type Cause, type DateTime, type Duration, Schema } from "effect"
+import { type Cause, type DateTime, type Duration, Effect, Schema } from "effect"
 import * as FailoverPolicy from "./FailoverPolicy.ts"
 import type { Usage } from "./Usage.ts"
 
@@ -91,10 +91,8 @@ const failure =
     fields: Fields,
     what: string
   ): FailureClass<Self, Tag, typeof common & Fields> => {
-    const Tagged: new (
-      props: Record<string, unknown>,
-      options?: Schema.MakeOptions
-    ) => FailoverPolicy.Classified = Schema.TaggedError<never>(`llmfuse/${tag}`)(tag, { ...common, ...fields }) as never
+    const Tagged: new (props: Record<string, unknown>, options?: Schema.MakeOptions) => FailoverPolicy.Classified =
+      Schema.TaggedError<never>(`llmfuse/${tag}`)(tag, { ...common, ...fields }) as never
     class Base extends Tagged {
       constructor(props: Record<string, unknown>, options?: Schema.MakeOptions) {
         super({ ...props, message: props.message ?? `${props.provider}: ${what}` }, options)
@@ -251,7 +249,9 @@ export class AllProvidersFailedError extends Schema.TaggedError<AllProvidersFail
   "llmfuse/AllProvidersFailedError"
 )("AllProvidersFailedError", {
   /** From provider name to its last error, in the order asked. */
-  errors: Schema.declare((input: unknown): input is Readonly<Record<string, CandidateError>> => typeof input === "object"),
+  errors: Schema.declare(
+    (input: unknown): input is Readonly<Record<string, CandidateError>> => typeof input === "object"
+  ),
   /** Every attempt of the call, in order. */
   attempts: Schema.declare((input: unknown): input is ReadonlyArray<Attempt> => Array.isArray(input)),
   /** The earliest moment at which a provider may answer again, if one is known. */
@@ -296,3 +296,16 @@ const classes = [
 
 /** Whether a value is one of LlmFuse's errors. */
 export const isLlmFuseError = (value: unknown): value is LlmFuseError => classes.some((Class) => value instanceof Class)
+
+/**
+ * An effect that fails with an error made without a stack trace. For errors that are part of the plan (an open circuit,
+ * a full limiter): a stack trace costs several times the rest of a call.
+ */
+export const failWithoutStackTrace = <E>(make: () => E): Effect.Effect<never, E> =>
+  Effect.suspend(() => {
+    const limit = Error.stackTraceLimit
+    Error.stackTraceLimit = 0
+    const error = make()
+    Error.stackTraceLimit = limit
+    return Effect.fail(error)
+  })
