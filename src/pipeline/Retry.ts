@@ -18,7 +18,7 @@ export interface Hooks<E> {
    * Whether a failure is worth another attempt; `attempt` is the number of the one that failed, from 1.
    * Default: the error's `isRetryable` where it is a boolean, else true.
    */
-  readonly shouldRetry?: ((error: E, attempt: number) => boolean) | undefined
+  readonly shouldRetry?: ((error: E, attempt: number) => boolean | Effect.Effect<boolean>) | undefined
   /** The wait that the error asks for. A longer one than `maxDelay` ends the retries. Default: the error's `retryAfter`. */
   readonly retryAfter?: ((error: E) => Duration.Duration | undefined) | undefined
   /** Whether there is time for a wait. If not, it is not begun. Default: there is. */
@@ -38,6 +38,9 @@ const defaultRetryAfter = (error: unknown): Duration.Duration | undefined =>
   typeof error === "object" && error !== null && "retryAfter" in error && Duration.isDuration(error.retryAfter)
     ? error.retryAfter
     : undefined
+
+const asEffect = (answer: boolean | Effect.Effect<boolean>): Effect.Effect<boolean> =>
+  typeof answer === "boolean" ? Effect.succeed(answer) : answer
 
 /**
  * The wait in milliseconds. A hint is a floor: with jitter the random wait comes on top of it, so that callers who got
@@ -71,29 +74,32 @@ const loop = <A, E, R>(
   const { shouldRetry = defaultShouldRetry, retryAfter = defaultRetryAfter, fits, isStillWanted, onRetry } = hooks
   const { schedule } = policy
   const afterFailure = (error: E, attempt: number, state: unknown): Effect.Effect<A, E, R> =>
-    Effect.suspend(() => {
-      if (!shouldRetry(error, attempt)) return Effect.fail(error)
-      const hint = retryAfter(error)
-      if (hint !== undefined && Duration.toMillis(hint) > policy.maxDelayMillis) return Effect.fail(error)
-      return Effect.flatMap(schedule.step(0, error, state), ([nextState, , decision]) => {
-        if (ScheduleDecision.isDone(decision)) return Effect.fail(error)
-        const backoffMillis = ScheduleIntervals.start(decision.intervals)
-        const millis =
-          hint === undefined ? backoffMillis : withHint(backoffMillis, Duration.toMillis(hint), policy.jitter)
-        const delay = Duration.millis(Math.min(millis, maxTimerMillis))
-        const again = Effect.catchAll(effect, (next) => afterFailure(next, attempt + 1, nextState))
-        const wait = Effect.zipRight(
-          onRetry === undefined ? Effect.void : Effect.exit(Effect.suspend(() => onRetry({ attempt, error, delay }))),
-          Effect.sleep(delay)
-        )
-        const waited =
-          isStillWanted === undefined
-            ? Effect.zipRight(wait, again)
-            : Effect.flatMap(Effect.zipRight(wait, isStillWanted), (wanted) => (wanted ? again : Effect.fail(error)))
-        return fits === undefined
-          ? waited
-          : Effect.flatMap(fits(delay), (isRoom) => (isRoom ? waited : Effect.fail(error)))
-      })
-    })
+    Effect.flatMap(
+      Effect.suspend(() => asEffect(shouldRetry(error, attempt))),
+      (wanted) => {
+        if (!wanted) return Effect.fail(error)
+        const hint = retryAfter(error)
+        if (hint !== undefined && Duration.toMillis(hint) > policy.maxDelayMillis) return Effect.fail(error)
+        return Effect.flatMap(schedule.step(0, error, state), ([nextState, , decision]) => {
+          if (ScheduleDecision.isDone(decision)) return Effect.fail(error)
+          const backoffMillis = ScheduleIntervals.start(decision.intervals)
+          const millis =
+            hint === undefined ? backoffMillis : withHint(backoffMillis, Duration.toMillis(hint), policy.jitter)
+          const delay = Duration.millis(Math.min(millis, maxTimerMillis))
+          const again = Effect.catchAll(effect, (next) => afterFailure(next, attempt + 1, nextState))
+          const wait = Effect.zipRight(
+            onRetry === undefined ? Effect.void : Effect.exit(Effect.suspend(() => onRetry({ attempt, error, delay }))),
+            Effect.sleep(delay)
+          )
+          const waited =
+            isStillWanted === undefined
+              ? Effect.zipRight(wait, again)
+              : Effect.flatMap(Effect.zipRight(wait, isStillWanted), (wanted) => (wanted ? again : Effect.fail(error)))
+          return fits === undefined
+            ? waited
+            : Effect.flatMap(fits(delay), (isRoom) => (isRoom ? waited : Effect.fail(error)))
+        })
+      }
+    )
   return Effect.catchAll(effect, (error) => afterFailure(error, 1, schedule.initial))
 }

@@ -20,12 +20,13 @@ export interface TokenBucket {
   /**
    * Takes tokens, after waiting for them in line if need be, and tells how long that took. Fails at once with
    * `ThrottledError` if the wait is longer than `maxWait`, or if the cost is more than the bucket can hold.
-   * Interrupted while waiting, it takes nothing.
+   * Interrupted while waiting, it takes nothing. `atMost` bounds this one wait further than `maxWait` does.
    */
-  readonly take: (cost?: number) => Effect.Effect<Duration.Duration, ThrottledError>
+  readonly take: (cost?: number, atMost?: Duration.Duration) => Effect.Effect<Duration.Duration, ThrottledError>
   /** Runs an effect after taking tokens. If it is interrupted before the effect has begun, the tokens are given back. */
   readonly withTokens: (
-    cost?: number
+    cost?: number,
+    atMost?: Duration.Duration
   ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | ThrottledError, R>
   /** Tokens that could be taken now; below zero by what is waited for. */
   readonly available: Effect.Effect<number>
@@ -79,14 +80,20 @@ const millisFor = (missing: number, rules: Rules): number =>
 const sum = (line: ReadonlyArray<Waiter>): number => line.reduce((total, waiter) => total + waiter.units, 0)
 
 /** A newcomer takes at once only if nobody waits; else it joins the line, or is refused before it does. */
-const arrive = (state: State, rules: Rules, now: number, waiter: Waiter): readonly [Decision, State] => {
+const arrive = (
+  state: State,
+  rules: Rules,
+  now: number,
+  waiter: Waiter,
+  maxWaitMillis: number
+): readonly [Decision, State] => {
   const filled = refill(state, rules, now)
   if (filled.line.length === 0 && filled.units >= waiter.units) {
     return [taken, { ...filled, units: filled.units - waiter.units }]
   }
   const millis =
     waiter.units > rules.capacity ? Infinity : millisFor(sum(filled.line) + waiter.units - filled.units, rules)
-  return millis > rules.maxWaitMillis
+  return millis > maxWaitMillis
     ? [{ _tag: "Refused", millis }, filled]
     : [
         { _tag: "Wait", waiter, millis },
@@ -184,9 +191,16 @@ const fromRef = (ref: Ref.Ref<State>, rules: Rules, name: string): TokenBucket =
     )
   }
 
-  const takeUnits = (units: number, restore: Restore): Effect.Effect<Duration.Duration, ThrottledError> =>
+  const takeUnits = (
+    units: number,
+    atMost: Duration.Duration | undefined,
+    restore: Restore
+  ): Effect.Effect<Duration.Duration, ThrottledError> =>
     Effect.flatMap(
-      decide((state, now) => arrive(state, rules, now, makeWaiter(units))),
+      decide((state, now) => {
+        const maxWaitMillis = Math.min(rules.maxWaitMillis, atMost === undefined ? Infinity : Duration.toMillis(atMost))
+        return arrive(state, rules, now, makeWaiter(units), maxWaitMillis)
+      }),
       (decision) =>
         decision._tag === "Taken"
           ? Effect.succeed(Duration.zero)
@@ -196,9 +210,9 @@ const fromRef = (ref: Ref.Ref<State>, rules: Rules, name: string): TokenBucket =
   const unitsOf = (cost: number) => (cost >= 0 ? cost * rules.unitsPerToken : Infinity)
 
   return {
-    take: (cost = 1) => Effect.uninterruptibleMask((restore) => takeUnits(unitsOf(cost), restore)),
+    take: (cost = 1, atMost) => Effect.uninterruptibleMask((restore) => takeUnits(unitsOf(cost), atMost, restore)),
     withTokens:
-      (cost = 1) =>
+      (cost = 1, atMost) =>
       (effect) =>
         Effect.uninterruptibleMask((restore) => {
           const units = unitsOf(cost)
@@ -208,7 +222,7 @@ const fromRef = (ref: Ref.Ref<State>, rules: Rules, name: string): TokenBucket =
             return effect
           })
           return Effect.zipRight(
-            takeUnits(units, restore),
+            takeUnits(units, atMost, restore),
             Effect.onExit(restore(begun), () => (hasBegun ? Effect.void : giveBack(units)))
           )
         }),

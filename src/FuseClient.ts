@@ -1,0 +1,178 @@
+/** LlmFuse for code without Effect: promises in front, one runtime behind, so that breakers and limits remember. */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import type * as HttpClient from "@effect/platform/HttpClient"
+import {
+  Cause,
+  ConfigError,
+  Context,
+  Effect,
+  Exit,
+  type Fiber,
+  FiberId,
+  Layer,
+  Runtime,
+  Scheduler,
+  Schema,
+  Scope
+} from "effect"
+import type * as FuseOptions from "./fuse/FuseOptions.ts"
+import { LlmFuse, type Service } from "./LlmFuse.ts"
+import type { ChatRequest } from "./model/ChatRequest.ts"
+import type { ChatResponse } from "./model/ChatResponse.ts"
+import type { CircuitState } from "./pipeline/CircuitState.ts"
+import type { Provider } from "./provider/Provider.ts"
+
+/** A provider of a client: a value, or an effect that needs nothing but the client's HTTP client. */
+export type ClientProvider = Provider | Effect.Effect<Provider, unknown, HttpClient.HttpClient>
+
+/** Options of `FuseClient.make`: those of `LlmFuse.layer`, and the HTTP client. */
+export interface ClientOptions extends FuseOptions.Options<ReadonlyArray<ClientProvider>> {
+  /** Where requests go out. Default: `FetchHttpClient.layer`, the platform's own `fetch`. */
+  readonly httpClient?: Layer.Layer<HttpClient.HttpClient, unknown> | undefined
+}
+
+/** Options of one call of a client. */
+export interface ClientCallOptions extends FuseOptions.CallOptions {
+  /** Ends the call when it aborts: nothing more is sent, and the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The client cannot be built: a wrong option or a missing key. The message names it; `cause` is the `ConfigError`. */
+export class ConfigurationError extends Schema.TaggedError<ConfigurationError>("llmfuse/ConfigurationError")(
+  "ConfigurationError",
+  { message: Schema.String, cause: Schema.Unknown }
+) {}
+
+/** The client has been closed. */
+export class ClientClosedError extends Schema.TaggedError<ClientClosedError>("llmfuse/ClientClosedError")(
+  "ClientClosedError",
+  { message: Schema.String }
+) {}
+
+const closedError = () => new ClientClosedError({ message: "the client is closed; make a new one" })
+
+/** What building failed with, as an `Error`. */
+const buildError = (cause: Cause.Cause<unknown>): unknown => {
+  const reason = Cause.squash(cause)
+  if (!ConfigError.isConfigError(reason)) {
+    return reason instanceof Error ? reason : new ConfigurationError({ message: String(reason), cause: reason })
+  }
+  const message = reason._op === "And" || reason._op === "Or" ? String(reason) : reason.message
+  return new ConfigurationError({ message, cause: reason })
+}
+
+type Run = <A>(effect: (service: Service) => Effect.Effect<A, unknown>, signal?: AbortSignal) => Promise<A>
+
+/**
+ * A client whose methods return promises. They reject with the typed error itself: `instanceof` and `_tag` both work.
+ * State (circuits, limits) lives as long as the client.
+ *
+ * @example
+ * const client = FuseClient.make({ providers: [Groq.make({ model }), Gemini.make({ model })] })
+ * const response = await client.complete("Explain retrieval-augmented generation in one sentence.")
+ * await client.close()
+ */
+export class FuseClient {
+  readonly #run: Run
+  readonly #close: () => Promise<void>
+
+  private constructor(run: Run, close: () => Promise<void>) {
+    this.#run = run
+    this.#close = close
+  }
+
+  /**
+   * Makes a client. Throws `ConfigurationError` at once for a wrong option or a missing key. Only where a provider takes
+   * time to be built is that found later; then every call rejects with it.
+   */
+  static make(options: ClientOptions): FuseClient {
+    const { httpClient = FetchHttpClient.layer, ...fuseOptions } = options
+    const scope = Effect.runSync(Scope.make())
+    const layer = Layer.provide(LlmFuse.layer(fuseOptions), httpClient)
+    // Layers are built over several ticks; this scheduler does them all now, as far as nothing really waits.
+    const scheduler = new Scheduler.SyncScheduler()
+    const building = Effect.runFork(Scope.extend(Layer.toRuntime(layer), scope), { scheduler })
+    scheduler.flush()
+    const built = building.unsafePoll()
+    if (built !== null && Exit.isFailure(built)) throw buildError(built.cause)
+
+    const inFlight = new Set<() => void>()
+    let runtime = built === null ? undefined : built.value
+    let closing: Promise<void> | undefined
+
+    const ready = () =>
+      new Promise<void>((resolve, reject) =>
+        building.addObserver((exit) => {
+          if (Exit.isFailure(exit)) return reject(closing === undefined ? buildError(exit.cause) : closedError())
+          runtime = exit.value
+          resolve()
+        })
+      )
+
+    const run: Run = (effect, signal) => {
+      if (closing !== undefined) return Promise.reject(closedError())
+      if (signal?.aborted) return Promise.reject(signal.reason)
+      if (runtime === undefined) return ready().then(() => run(effect, signal))
+      const fiber = Runtime.runFork(runtime, effect(Context.get(runtime.context, LlmFuse)))
+      return settled(fiber, inFlight, signal)
+    }
+
+    const close = () => {
+      closing ??= Promise.resolve().then(() => {
+        for (const stop of inFlight) stop()
+        building.unsafeInterruptAsFork(FiberId.none)
+        return Effect.runPromise(Scope.close(scope, Exit.void))
+      })
+      return closing
+    }
+    return new FuseClient(run, close)
+  }
+
+  /** Asks the providers in order until one answers; a request is a string or a `ChatRequest`. */
+  complete(request: string | ChatRequest, options: ClientCallOptions = {}): Promise<ChatResponse> {
+    const { signal, ...callOptions } = options
+    return this.#run((service) => service.complete(request, callOptions), signal)
+  }
+
+  /** Where a provider's circuit stands; rejects with `UnknownProviderError` for a name that is not in the list. */
+  circuitState(provider: string): Promise<CircuitState> {
+    return this.#run((service) => service.circuitState(provider))
+  }
+
+  /** Ends all calls that are under way (they reject with `ClientClosedError`) and lets go of everything held. */
+  close(): Promise<void> {
+    return this.#close()
+  }
+
+  /** Closes the client at the end of an `await using` block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#close()
+  }
+}
+
+/** The end of a fiber as a promise. An abort or a close rejects it at once and interrupts the fiber. */
+const settled = <A>(
+  fiber: Fiber.RuntimeFiber<A, unknown>,
+  inFlight: Set<() => void>,
+  signal: AbortSignal | undefined
+): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const stopWith = (reason: unknown) => {
+      leave()
+      reject(reason)
+      fiber.unsafeInterruptAsFork(FiberId.none)
+    }
+    const onAbort = () => stopWith(signal?.reason)
+    const onClose = () => stopWith(closedError())
+    const leave = () => {
+      inFlight.delete(onClose)
+      signal?.removeEventListener("abort", onAbort)
+    }
+    inFlight.add(onClose)
+    signal?.addEventListener("abort", onAbort)
+    fiber.addObserver((exit) => {
+      leave()
+      if (Exit.isSuccess(exit)) resolve(exit.value)
+      else reject(Cause.squash(exit.cause))
+    })
+  })

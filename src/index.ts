@@ -1,0 +1,46 @@
+/** LlmFuse: keeps LLM calls answered when providers fail. */
+export { type ClientCallOptions, ClientClosedError, type ClientOptions, type ClientProvider, ConfigurationError, FuseClient } from "./FuseClient.ts"
+export type { CallOptions, Options, ProviderInput, Timeouts } from "./fuse/FuseOptions.ts"
+export { LlmFuse, type Service } from "./LlmFuse.ts"
+export type { ChatRequest } from "./model/ChatRequest.ts"
+export type { ChatResponse, FinishReason, ProviderAnswer, ToolCall } from "./model/ChatResponse.ts"
+export * as FailoverPolicy from "./model/FailoverPolicy.ts"
+export {
+  AllProvidersFailedError,
+  type Attempt,
+  type AttemptOutcome,
+  AuthenticationError,
+  type CandidateError,
+  CircuitOpenError,
+  ConnectionError,
+  ContentPolicyError,
+  ContextLengthError,
+  CustomProviderError,
+  DeadlineExceededError,
+  EmptyResponseError,
+  InvalidRequestError,
+  InvalidResponseError,
+  isLlmFuseError,
+  type LlmFuseError,
+  ModelNotFoundError,
+  OverloadedError,
+  type ProviderError,
+  QuotaExhaustedError,
+  RateLimitError,
+  ServerError,
+  StreamInterruptedError,
+  ThrottledError,
+  TimeoutError,
+  UnknownProviderError
+} from "./model/LlmError.ts"
+export type { AssistantMessage, Content, Message, Part, SystemMessage, TextPart, UserMessage } from "./model/Message.ts"
+export type { Usage } from "./model/Usage.ts"
+export type * from "./observability/FuseEvent.ts"
+export { attemptTimeout } from "./pipeline/AttemptTimeout.ts"
+export * as CircuitBreaker from "./pipeline/CircuitBreaker.ts"
+export type { CircuitState } from "./pipeline/CircuitState.ts"
+export { failover } from "./pipeline/Failover.ts"
+export { type Hooks, type Retrying, retry } from "./pipeline/Retry.ts"
+export * as RetryPolicy from "./pipeline/RetryPolicy.ts"
+export * as TokenBucket from "./pipeline/TokenBucket.ts"
+export * as Provider from "./provider/Provider.ts"
