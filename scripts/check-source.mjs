@@ -5,8 +5,11 @@ import { lineOf, parseSources, report, walk } from "./sources.mjs"
 
 /** Where a construct is right after all. */
 const allowed = [
-  { file: "FuseClient.ts", construct: "throw", reason: "The edge: code without Effect gets errors as rejections." },
-  { file: "FuseClient.ts", construct: "try/catch", reason: "The edge: an iterator that is left early is closed." }
+  {
+    file: "FuseClient.ts",
+    construct: "throw",
+    reason: "The edge: `make` throws at once what is wrong with its options."
+  }
 ]
 
 /** What each construct is replaced with. */
