@@ -1,0 +1,104 @@
+/** What an adapter read from a reply, and whether it is an answer. */
+import { Either } from "effect"
+import type { FinishReason, ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
+import {
+  ContentPolicyError,
+  EmptyResponseError,
+  InvalidResponseError,
+  OverloadedError,
+  type ProviderError,
+  ServerError
+} from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
+import type { Reply } from "./Exchange.ts"
+import * as HttpFailure from "./HttpFailure.ts"
+import * as Json from "./Json.ts"
+import { oneLine } from "./Redaction.ts"
+
+/** An answer or the error that the reply is instead. */
+export type Read = Either.Either<ProviderAnswer, ProviderError>
+
+/** What a reply holds, in no vendor's words. */
+export interface Draft {
+  readonly text: string
+  readonly model: string | undefined
+  readonly toolCalls: ReadonlyArray<ToolCall>
+  readonly reasoning: string
+  /** What the model said instead of an answer. */
+  readonly refusal: string | undefined
+  /** The vendor's word for why the model stopped. */
+  readonly stopped: string | undefined
+  readonly usage: Usage | undefined
+}
+
+/**
+ * The answer that a draft is. A refusal and a filtered answer are a `ContentPolicyError`, a model that gave up is a
+ * `ServerError` or `OverloadedError`, and nothing at all is an `EmptyResponseError`; but what ended at the token limit
+ * is an answer, however short.
+ */
+export const settle = (reply: Reply, draft: Draft): Read => {
+  const { text, toolCalls, reasoning, refusal, model, usage } = draft
+  const told = finishReasons.get(draft.stopped?.toLowerCase() ?? "") ?? "unknown"
+  if (refusal !== undefined) return Either.left(blocked(reply, `the model refused: ${refusal}`))
+  if (told === "refusal") return Either.left(blocked(reply, `the model refused${text === "" ? "" : `: ${text}`}`))
+  if (told === "content-filter") return Either.left(blocked(reply, `the answer was stopped (${draft.stopped})`))
+  if (told === "error" || told === "overloaded") {
+    const Failure = told === "error" ? ServerError : OverloadedError
+    return Either.left(new Failure(failure(reply, `the model stopped with "${draft.stopped}"`)))
+  }
+  const finishReason = toolCalls.length > 0 && told !== "length" ? "tool-calls" : told
+  if (text === "" && toolCalls.length === 0 && finishReason !== "length") {
+    return Either.left(new EmptyResponseError(failure(reply, "an answer with nothing in it")))
+  }
+  const { requestId } = reply
+  return Either.right({
+    text,
+    finishReason,
+    toolCalls,
+    ...(model === undefined ? {} : { model }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(requestId === undefined ? {} : { requestId })
+  })
+}
+
+/** The error that a reply without an answer is: the one that it describes in a shape of its own, else invalid. */
+export const missing = (reply: Reply, what: string): Read =>
+  Json.at(reply.json, "message") !== undefined || Json.at(reply.json, "detail") !== undefined
+    ? Either.left(HttpFailure.inBand({ ...reply, error: reply.json }))
+    : Either.left(new InvalidResponseError(failure(reply, `a body without ${what}`)))
+
+/** The error that an error object somewhere in a reply describes. */
+export const failed = (reply: Reply, error: unknown): Read => Either.left(HttpFailure.inBand({ ...reply, error }))
+
+/** A tool call; what the model wrote as arguments is kept as text if it is no JSON. No text means no arguments. */
+export const toolCall = (id: string, name: string, written: string): ToolCall =>
+  Either.match(Json.parse(written.trim() === "" ? "{}" : written), {
+    onLeft: () => ({ id, name, rawArguments: written }),
+    onRight: (parsed) => ({ id, name, arguments: parsed })
+  })
+
+const failure = (reply: Reply, what: string) => ({
+  provider: reply.provider,
+  message: `${reply.provider}: ${oneLine(reply.redact(what))}`,
+  statusCode: reply.status,
+  requestId: reply.requestId
+})
+
+const blocked = (reply: Reply, what: string): ContentPolicyError =>
+  new ContentPolicyError({ ...failure(reply, what), stage: "response" })
+
+/** The vendors' words. Together says `eos`, Mistral `model_length`, DeepSeek gives up for lack of resources. */
+const finishReasons: ReadonlyMap<string, FinishReason | "refusal" | "error" | "overloaded"> = new Map(
+  (
+    [
+      ["stop", "stop eos end_turn stop_sequence completed"],
+      ["length", "length max_tokens model_length model_context_window_exceeded"],
+      ["tool-calls", "tool_calls tool_use function_call"],
+      ["content-filter", "content_filter safety recitation blocklist prohibited_content spii"],
+      ["refusal", "refusal"],
+      ["error", "error"],
+      ["overloaded", "insufficient_system_resource"]
+    ] as const
+  ).flatMap(([reason, words]) => words.split(" ").map((word) => [word, reason] as const))
+)
