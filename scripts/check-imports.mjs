@@ -7,14 +7,17 @@ import { lineOf, parseSources, report, walk } from "./sources.mjs"
 /** Lowest first: a file may import its own layer and lower ones. It belongs to the first layer that matches its path. */
 const layers = [
   { name: "model", files: /^model\/\w+\.ts$/ },
-  { name: "provider core", files: /^provider\/(Provider|HttpFailure|RetryHint|Rejection)\.ts$/ },
+  {
+    name: "provider core",
+    files: /^provider\/(Provider|HttpFailure|FailureRules|ErrorBody|RetryHint|Redaction|Json|Rejection)\.ts$/
+  },
   { name: "pipeline", files: /^pipeline\/\w+\.ts$/ },
   { name: "observability", files: /^observability\/\w+\.ts$/ },
   { name: "provider adapters", files: /^provider\/\w+\.ts$/ },
-  { name: "LlmFuse", files: /^LlmFuse\.ts$/ },
+  { name: "LlmFuse", files: /^(LlmFuse|fuse\/\w+)\.ts$/ },
   { name: "FuseClient", files: /^FuseClient\.ts$/ },
   { name: "index", files: /^index\.ts$/ },
-  { name: "testing", files: /^testing\.ts$/ }
+  { name: "testing", files: /^(testing|testing\/\w+)\.ts$/ }
 ]
 
 /** Arrows that are forbidden although they point down. */

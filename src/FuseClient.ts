@@ -1,4 +1,5 @@
 /** LlmFuse for code without Effect: promises in front, one runtime behind, so that breakers and limits remember. */
+/// <reference lib="esnext.disposable" preserve="true" />
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import type * as HttpClient from "@effect/platform/HttpClient"
 import {

@@ -68,7 +68,11 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
     for (const input of options.providers) {
       const provider = yield* checkProvider(Effect.isEffect(input) ? yield* input : input)
       if (members.has(provider.name)) {
-        yield* OptionCheck.refuse("providers", provider.name, "each name once; give one of the two another `name`")
+        return yield* OptionCheck.refuse(
+          "providers",
+          provider.name,
+          "each name once; give one of the two another `name`"
+        )
       }
       members.set(provider.name, yield* Member.make(provider, resolved, emit))
     }

@@ -1,5 +1,12 @@
 /** LlmFuse: keeps LLM calls answered when providers fail. */
-export { type ClientCallOptions, ClientClosedError, type ClientOptions, type ClientProvider, ConfigurationError, FuseClient } from "./FuseClient.ts"
+export {
+  type ClientCallOptions,
+  ClientClosedError,
+  type ClientOptions,
+  type ClientProvider,
+  ConfigurationError,
+  FuseClient
+} from "./FuseClient.ts"
 export type { CallOptions, Options, ProviderInput, Timeouts } from "./fuse/FuseOptions.ts"
 export { LlmFuse, type Service } from "./LlmFuse.ts"
 export type { ChatRequest } from "./model/ChatRequest.ts"

@@ -94,12 +94,12 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
   Effect.gen(function* () {
     yield* OptionCheck.knownKeys("", options, optionNames)
     if (!Array.isArray(options.providers) || options.providers.length === 0) {
-      yield* OptionCheck.refuse("providers", options.providers, "a list of at least one provider")
+      return yield* OptionCheck.refuse("providers", options.providers, "a list of at least one provider")
     }
     const timeouts = options.timeouts ?? {}
     yield* OptionCheck.knownKeys("timeouts", timeouts, ["attempt"])
     if (options.failover !== undefined && typeof options.failover.verdict !== "function") {
-      yield* OptionCheck.refuse("failover", options.failover, "a FailoverPolicy, such as FailoverPolicy.strict")
+      return yield* OptionCheck.refuse("failover", options.failover, "a FailoverPolicy, such as FailoverPolicy.strict")
     }
     yield* checkFunction("onEvent", options.onEvent)
     return {

@@ -7,11 +7,15 @@ export const maxTimerMillis = 2 ** 31 - 1
 type Checked<A> = Either.Either<A, ConfigError.ConfigError>
 
 const show = (value: unknown): string =>
-  typeof value === "string"
-    ? JSON.stringify(value)
-    : Duration.isDuration(value)
-      ? Duration.format(value)
-      : String(value)
+  Array.isArray(value)
+    ? value.length === 0
+      ? "an empty list"
+      : "a list"
+    : typeof value === "string"
+      ? JSON.stringify(value)
+      : Duration.isDuration(value)
+        ? Duration.format(value)
+        : String(value)
 
 /** An option that is refused: the error names the option, its value and what is allowed. */
 export const refuse = (option: string, value: unknown, allowed: string): Checked<never> =>
@@ -60,7 +64,7 @@ export const knownKeys = (option: string, value: unknown, keys: ReadonlyArray<st
     return refuse(option, value, `an object with ${keys.join(", ")}`)
   }
   const stranger = Object.keys(value).find((key) => !keys.includes(key))
-  return stranger === undefined
-    ? Either.right(undefined)
-    : refuse(option === "" ? stranger : `${option}.${stranger}`, "not an option", keys.join(", "))
+  if (stranger === undefined) return Either.right(undefined)
+  const path = option === "" ? [stranger] : [...option.split("."), stranger]
+  return Either.left(ConfigError.InvalidData(path, `${path.join(".")} is not an option; allowed: ${keys.join(", ")}`))
 }

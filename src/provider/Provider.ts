@@ -40,12 +40,21 @@ export interface PromiseContext {
 }
 
 class Value extends Effectable.Class<Provider> implements Provider {
-  declare readonly name: string
-  declare readonly complete: Provider["complete"]
+  readonly name: string
+  readonly model: string | undefined
+  readonly limits: Limits | undefined
+  readonly timeout: Duration.DurationInput | undefined
+  readonly complete: Provider["complete"]
+
   constructor(provider: Provider) {
     super()
-    Object.assign(this, provider)
+    this.name = provider.name
+    this.model = provider.model
+    this.limits = provider.limits
+    this.timeout = provider.timeout
+    this.complete = (request) => provider.complete(request)
   }
+
   override commit(): Effect.Effect<Provider> {
     return Effect.succeed(this)
   }

@@ -1,0 +1,31 @@
+/** One time budget over everything that a call does. */
+import { Duration, Effect } from "effect"
+import { attemptTimeout } from "./AttemptTimeout.ts"
+import * as Monotonic from "./Monotonic.ts"
+
+/** A moment by which a call must have ended. */
+export interface Deadline {
+  /** Monotonic time. */
+  readonly atMillis: number
+}
+
+/** A deadline so many milliseconds after a moment of the monotonic clock. */
+export const after = (startMillis: number, millis: number): Deadline => ({ atMillis: startMillis + millis })
+
+/** What is left, zero if nothing is; without a deadline, for ever. */
+export const remaining = (deadline: Deadline | undefined): Effect.Effect<Duration.Duration> =>
+  deadline === undefined
+    ? Effect.succeed(Duration.infinity)
+    : Effect.map(Monotonic.millis, (now) => Duration.millis(Math.max(0, deadline.atMillis - now)))
+
+/** Whether a wait would leave any time after it. */
+export const fits = (deadline: Deadline | undefined, delay: Duration.Duration): Effect.Effect<boolean> =>
+  Effect.map(remaining(deadline), (left) => Duration.lessThan(delay, left))
+
+/** Interrupts the effect when the deadline comes, and fails with `onExpired()`. */
+export const within =
+  <E2>(deadline: Deadline | undefined, onExpired: () => E2) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
+    deadline === undefined
+      ? effect
+      : Effect.flatMap(remaining(deadline), (left) => attemptTimeout(left, onExpired)(effect))
