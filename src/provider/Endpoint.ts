@@ -99,7 +99,18 @@ const keyOf = (target: Target): Effect.Effect<Redacted.Redacted | undefined, Con
   const { name, apiKey, variable } = target
   if (apiKey !== undefined && apiKey !== null) return checkedKey([name, "apiKey"], apiKey)
   if (variable === undefined) return Effect.void as Effect.Effect<undefined>
-  return Effect.flatMap(Config.redacted(variable), (key) => checkedKey([variable], key))
+  return Config.redacted(variable).pipe(
+    // Config redacts its own words too, and would not say what is missing.
+    Effect.mapError((error) =>
+      error._op === "MissingData"
+        ? ConfigError.MissingData(
+            error.path,
+            `${variable} is not set; it holds the API key of ${name}, unless apiKey is given`
+          )
+        : error
+    ),
+    Effect.flatMap((key) => checkedKey([variable], key))
+  )
 }
 
 const checkedKey = (path: Array<string>, given: Redacted.Redacted | string): Checked<Redacted.Redacted> => {

@@ -97,10 +97,21 @@ const fromStatus = (provider: string, reason: unknown, status: number, nowMillis
 const enveloped = (body: unknown): unknown =>
   Json.isRecord(body) && !("error" in body) && typeof body.message === "string" ? { error: body } : body
 
+/** Headers of `fetch`, axios and node-fetch can be iterated; others are a record. */
 const recordOf = (headers: unknown): Record<string, string> => {
-  const entries = headers instanceof Headers ? [...headers] : Json.isRecord(headers) ? Object.entries(headers) : []
-  const texts = entries.filter(([, value]) => typeof value === "string" || typeof value === "number")
-  return Object.fromEntries(texts.map(([name, value]) => [name.toLowerCase(), String(value)]))
+  const isIterable = typeof headers === "object" && headers !== null && Symbol.iterator in headers
+  const entries = isIterable
+    ? [...(headers as Iterable<unknown>)]
+    : Json.isRecord(headers)
+      ? Object.entries(headers)
+      : []
+  return Object.fromEntries(
+    entries.flatMap((entry) => {
+      const [name, value] = Json.list(entry)
+      const isText = typeof value === "string" || typeof value === "number"
+      return typeof name === "string" && isText ? [[name.toLowerCase(), String(value)]] : []
+    })
+  )
 }
 
 const custom = (provider: string, reason: unknown): CustomProviderError => {

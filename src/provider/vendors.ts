@@ -37,7 +37,7 @@ export class Mistral extends OpenAiCompatible.Service<Mistral>()({
 /** DeepSeek. Key: `DEEPSEEK_API_KEY`. */
 export class DeepSeek extends OpenAiCompatible.Service<DeepSeek>()({
   name: "deepseek",
-  baseUrl: "https://api.deepseek.com/v1",
+  baseUrl: "https://api.deepseek.com",
   apiKey: "DEEPSEEK_API_KEY"
 }) {}
 

@@ -1,0 +1,85 @@
+import type * as HttpClient from "@effect/platform/HttpClient"
+import { assert, describe, it } from "@effect/vitest"
+import { type ConfigError, Duration, Effect, Either, TestClock } from "effect"
+import type { ProviderAnswer } from "../../src/model/ChatResponse.ts"
+import { Anthropic } from "../../src/provider/Anthropic.ts"
+import * as HttpFailure from "../../src/provider/HttpFailure.ts"
+import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
+import type { Made } from "../../src/provider/VendorTag.ts"
+import { answering } from "./fakeClient.ts"
+import { bodyOf, differences, type Fixture, finishOf, fixtures, tagOf } from "./fixtures.ts"
+
+const request = { messages: [{ role: "user", content: "hello" }] } as const
+
+const makeFor = (fixture: Fixture): Effect.Effect<Made, ConfigError.ConfigError, HttpClient.HttpClient> =>
+  fixture.wire === "anthropic-messages"
+    ? Anthropic.make({ model: "m", apiKey: "sk-fx-adapters", name: fixture.provider })
+    : OpenAiCompatible.make({ name: fixture.provider, model: "m", baseUrl: "https://llm.example.test/v1" })
+
+const ask = Effect.fn(function* (fixture: Fixture) {
+  yield* TestClock.setTime(Date.parse("2026-11-30T00:00:00Z"))
+  const { layer } = answering({ status: fixture.status, headers: fixture.headers, body: bodyOf(fixture) })
+  const provider = yield* makeFor(fixture).pipe(Effect.provide(layer))
+  return yield* Effect.either(provider.complete(request))
+})
+
+const classify = (fixture: Fixture) =>
+  HttpFailure.fromResponse({
+    provider: fixture.provider,
+    status: fixture.status,
+    headers: fixture.headers,
+    body: bodyOf(fixture),
+    nowMillis: Date.parse("2026-11-30T00:00:00Z"),
+    redact: (text) => text
+  })
+
+const hasAdapter = ({ wire }: Fixture) => wire === "openai-chat" || wire === "anthropic-messages"
+
+const usageOf = ({ expect }: Fixture) => {
+  if (expect.usage === null || expect.usage === undefined) return undefined
+  const { totalTokens: _total, cacheWriteInputTokens: _written, ...usage } = expect.usage
+  return usage
+}
+
+describe("answers", () => {
+  it.effect.each(fixtures.filter((fixture) => hasAdapter(fixture) && tagOf(fixture) === undefined))(
+    "$name is read",
+    (fixture) =>
+      Effect.gen(function* () {
+        const answer = Either.getOrThrow(yield* ask(fixture)) as ProviderAnswer
+
+        assert.strictEqual(answer.text, fixture.expect.text ?? "")
+        assert.strictEqual(answer.reasoning, fixture.expect.reasoning)
+        assert.deepStrictEqual(answer.toolCalls, fixture.expect.toolCalls ?? [])
+        assert.strictEqual(answer.finishReason, finishOf(fixture.expect))
+        assert.deepStrictEqual(answer.usage as unknown, usageOf(fixture))
+      })
+  )
+})
+
+describe("failures", () => {
+  it.effect.each(fixtures.filter((fixture) => tagOf(fixture) !== undefined))("$name is classified", (fixture) =>
+    Effect.gen(function* () {
+      const error = hasAdapter(fixture) ? yield* Effect.flip(yield* ask(fixture)) : classify(fixture)
+
+      assert.strictEqual(error._tag as string, tagOf(fixture))
+      const wait = error.retryAfter === undefined ? undefined : Duration.toMillis(error.retryAfter)
+      assert.strictEqual(wait, fixture.expect.retryAfterMillis)
+      if (!(fixture.name in differences)) assert.strictEqual(error.isRetryable, fixture.expect.retryable)
+      assert.isTrue(error.message.startsWith(`${fixture.provider}: `))
+      assert.notMatch(error.message, /[<\n]/)
+      assert.isBelow(error.message.length, 360)
+    })
+  )
+})
+
+describe("differences", () => {
+  it("stand only where a fixture is", () => {
+    const names = fixtures.map(({ name }) => name)
+
+    assert.deepStrictEqual(
+      Object.keys(differences).filter((name) => !names.includes(name)),
+      []
+    )
+  })
+})
