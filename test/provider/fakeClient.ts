@@ -14,7 +14,7 @@ export interface Sent {
 export interface Answer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: BodyInit
+  readonly body?: string | ReadableStream<Uint8Array> | undefined
 }
 
 const bodyOf = (request: HttpClientRequest.HttpClientRequest): unknown =>
