@@ -200,7 +200,7 @@ describe("a vendor class", () => {
         Anthropic.layer({ model: "c", apiKey: "fx-key" })
       )
 
-      const provider = yield* program.pipe(Effect.provide(layers), Effect.provide(layer))
+      const provider = yield* program.pipe(Effect.provide(Layer.provide(layers, layer)))
       const answer = yield* ask(provider)
 
       assert.strictEqual(typeof answer === "string" ? answer : answer.text, "from the layer")
@@ -233,8 +233,7 @@ describe("a vendor class", () => {
   it.effect("with a layer that cannot be built fails as a whole", () =>
     Effect.gen(function* () {
       const result = yield* Mine.pipe(
-        Effect.provide(Mine.layer({ model: "m" })),
-        Effect.provide(answering({}).layer),
+        Effect.provide(Layer.provide(Mine.layer({ model: "m" }), answering({}).layer)),
         variables({}),
         Effect.either
       )
