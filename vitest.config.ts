@@ -11,6 +11,7 @@ export default defineConfig({
     ]
   },
   test: {
-    include: ["test/**/*.test.ts"]
+    include: ["test/**/*.test.ts"],
+    testTimeout: 30_000
   }
 })

@@ -11,25 +11,27 @@ import { type Duration, Effect, Exit, FiberId, Runtime } from "effect"
 export const attemptTimeout =
   <E2>(duration: Duration.DurationInput, onTimeout: () => E2) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
-    Effect.flatMap(Effect.runtime<R>(), (runtime) => {
-      const attempt = Runtime.runFork(runtime, effect)
-      const ended = attempt.unsafePoll()
-      if (ended !== null) return ended
-      return Effect.async<A, E | E2>((resume) => {
+    Effect.flatMap(Effect.runtime<R>(), (runtime) =>
+      Effect.uninterruptibleMask((restore) => {
+        const attempt = Runtime.runFork(runtime, effect)
+        const ended = attempt.unsafePoll()
+        if (ended !== null) return ended
         const timer = Runtime.runFork(runtime, Effect.sleep(duration))
-        attempt.addObserver((exit) => {
-          timer.unsafeInterruptAsFork(FiberId.none)
-          resume(exit)
+        const first = Effect.async<A, E | E2>((resume) => {
+          attempt.addObserver((exit) => {
+            timer.unsafeInterruptAsFork(FiberId.none)
+            resume(exit)
+          })
+          timer.addObserver((exit) => {
+            if (Exit.isFailure(exit)) return
+            resume(Effect.suspend(() => Effect.fail(onTimeout())))
+            attempt.unsafeInterruptAsFork(FiberId.none)
+          })
         })
-        timer.addObserver((exit) => {
-          if (Exit.isFailure(exit)) return
-          resume(Effect.fail(onTimeout()))
-          attempt.unsafeInterruptAsFork(FiberId.none)
-        })
-        return Effect.suspend(() => {
+        return Effect.onInterrupt(restore(first), () => {
           timer.unsafeInterruptAsFork(FiberId.none)
           attempt.unsafeInterruptAsFork(FiberId.none)
           return attempt.await
         })
       })
-    })
+    )

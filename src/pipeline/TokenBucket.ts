@@ -2,6 +2,7 @@
 import { Clock, type ConfigError, Deferred, Duration, Effect, Either, FiberId, Ref } from "effect"
 import { failWithoutStackTrace, ThrottledError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
+import { attemptTimeout } from "./AttemptTimeout.ts"
 
 /** How a bucket fills and how long one may wait for it. */
 export interface Options {
@@ -184,7 +185,7 @@ const fromRef = (ref: Ref.Ref<State>, rules: Rules, name: string): TokenBucket =
     if (decision._tag === "Taken") return Effect.void
     if (decision._tag === "Refused") return refuse(decision.millis)
     const { waiter, millis } = decision
-    const wait = Effect.raceFirst(Effect.sleep(millis), Deferred.await(waiter.moved))
+    const wait = Effect.ignore(attemptTimeout(millis, () => undefined)(Deferred.await(waiter.moved)))
     return Effect.onInterrupt(restore(wait), () => giveUp(waiter)).pipe(
       Effect.zipRight(decide((state, now) => wake(state, rules, now, waiter, makeWaiter(waiter.units)))),
       Effect.flatMap((next) => line(next, restore))
