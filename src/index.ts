@@ -50,4 +50,23 @@ export { failover } from "./pipeline/Failover.ts"
 export { type Hooks, type Retrying, retry } from "./pipeline/Retry.ts"
 export * as RetryPolicy from "./pipeline/RetryPolicy.ts"
 export * as TokenBucket from "./pipeline/TokenBucket.ts"
+export { Anthropic } from "./provider/Anthropic.ts"
+export * as OpenAiCompatible from "./provider/OpenAiCompatible.ts"
 export * as Provider from "./provider/Provider.ts"
+export {
+  AzureOpenAi,
+  Cerebras,
+  DeepSeek,
+  Fireworks,
+  Gemini,
+  Groq,
+  LlamaCpp,
+  LmStudio,
+  Mistral,
+  Ollama,
+  OpenAi,
+  OpenRouter,
+  Together,
+  Vllm,
+  Xai
+} from "./provider/vendors.ts"

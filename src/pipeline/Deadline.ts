@@ -20,7 +20,9 @@ export const remaining = (deadline: Deadline | undefined): Effect.Effect<Duratio
 
 /** Whether a wait would leave any time after it. */
 export const fits = (deadline: Deadline | undefined, delay: Duration.Duration): Effect.Effect<boolean> =>
-  Effect.map(remaining(deadline), (left) => Duration.lessThan(delay, left))
+  deadline === undefined
+    ? Effect.succeed(true)
+    : Effect.map(remaining(deadline), (left) => Duration.lessThan(delay, left))
 
 /** Interrupts the effect when the deadline comes, and fails with `onExpired()`. */
 export const within =

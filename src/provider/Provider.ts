@@ -1,5 +1,5 @@
 /** What stands behind a name in the list of providers, and how to make one. */
-import { type Duration, Effect, Effectable } from "effect"
+import { Clock, type Duration, Effect, Effectable } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
@@ -91,7 +91,12 @@ export const fromPromise = (
         const answer = async () => provider.complete(request, context)
         answer().then(
           (value) => resume(Effect.succeed(value)),
-          (reason) => resume(Effect.fail(Rejection.toProviderError(provider.name, reason)))
+          (reason) =>
+            resume(
+              Effect.flatMap(Clock.currentTimeMillis, (now) =>
+                Effect.fail(Rejection.toProviderError(provider.name, reason, now))
+              )
+            )
         )
         return Effect.sync(() => controller?.abort())
       })

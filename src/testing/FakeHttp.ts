@@ -64,7 +64,8 @@ export const make = (script: ReadonlyArray<FakeReply> | ((request: FakeRequest) 
       const sent = { method: request.method, url: url.toString(), headers: { ...request.headers }, body: parse(text) }
       requests.push(sent)
       const reply = next(sent)
-      if (reply === undefined) return Effect.dieMessage(`FakeHttp: no reply in the script for request ${requests.length}`)
+      if (reply === undefined)
+        return Effect.dieMessage(`FakeHttp: no reply in the script for request ${requests.length}`)
       if (reply === "connection-error") {
         return Effect.fail(new RequestError({ request, reason: "Transport", description: "connection refused" }))
       }
