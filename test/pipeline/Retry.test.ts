@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Data, Duration, Effect, Exit, Fiber, Random, TestClock } from "effect"
 import { RateLimitError, type Retrying, RetryPolicy, retry } from "llmfuse"
+import { interruptAtEveryOperation } from "../interruptAt.ts"
 
 class Failed extends Data.TaggedError("Failed")<{ readonly number: number; readonly retryAfter?: Duration.Duration }> {}
 
@@ -277,4 +278,27 @@ describe("retry", () => {
       assert.strictEqual(error, limited)
     })
   )
+
+  it("interrupted at any operation, it leaves no attempt running and makes no other", async () => {
+    const policy = Effect.runSync(RetryPolicy.make({ maxAttempts: 3, baseDelay: 1 }))
+    const interrupted = await interruptAtEveryOperation(() => {
+      let running = 0
+      const attempt = Effect.acquireUseRelease(
+        Effect.sync(() => {
+          running += 1
+        }),
+        () => Effect.fail(new Failed({ number: 1 })),
+        () =>
+          Effect.sync(() => {
+            running -= 1
+          })
+      )
+      return {
+        run: retry(attempt, policy),
+        check: (_, operation) => assert.strictEqual(running, 0, `interrupted at operation ${operation}`)
+      }
+    })
+
+    assert.isAbove(interrupted, 30)
+  })
 })
