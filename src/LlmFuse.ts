@@ -7,6 +7,7 @@ import * as Member from "./fuse/Member.ts"
 import { type ChatRequest, normalize } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
 import {
+  type CandidateError,
   DeadlineExceededError,
   InvalidRequestError,
   type LlmFuseError,
@@ -48,17 +49,8 @@ export class LlmFuse extends Context.Tag("llmfuse/LlmFuse")<LlmFuse, Service>() 
     LlmFuse,
     ConfigError.ConfigError | FuseOptions.ProviderErrorOf<Providers[number]>,
     FuseOptions.ProviderContextOf<Providers[number]>
-  > => Layer.effect(LlmFuse, make(options))
+  > => Layer.scoped(LlmFuse, build(options)) as never
 }
-
-/** Builds the service from options; what `LlmFuse.layer` does. */
-export const make = <const Providers extends ReadonlyArray<FuseOptions.ProviderInput>>(
-  options: FuseOptions.Options<Providers>
-): Effect.Effect<
-  Service,
-  ConfigError.ConfigError | FuseOptions.ProviderErrorOf<Providers[number]>,
-  FuseOptions.ProviderContextOf<Providers[number]>
-> => build(options) as never
 
 const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, unknown> =>
   Effect.gen(function* () {
@@ -100,9 +92,12 @@ const fromMembers = (
       return new UnknownProviderError({ provider: String(name), known, message })
     })
 
-  const candidatesFor = (names: ReadonlyArray<string> | undefined) =>
+  const all = Either.right(everybody)
+  const candidatesFor = (
+    names: ReadonlyArray<string> | undefined
+  ): Either.Either<ReadonlyArray<Member.Member>, UnknownProviderError | InvalidRequestError> =>
     names === undefined
-      ? Either.right(everybody)
+      ? all
       : !Array.isArray(names) || names.length === 0 || new Set(names).size < names.length
         ? refuse(`providers is ${JSON.stringify(names)}; allowed: a list of names, at least one, each once`)
         : Either.all(names.map(find))
@@ -110,37 +105,37 @@ const fromMembers = (
   /** The pipeline: failover, and behind each member its breaker, retry, limits and timeout. */
   const run = (call: Call.Call, candidates: ReadonlyArray<Member.Member>) =>
     failover(
-      candidates.map((member, index) => Effect.suspend(() => member.ask(call, isNobodyLeft(candidates, index + 1)))),
-      {
-        mayFailOver: (error) => options.failover.verdict(error).failover,
-        onExhausted: (errors) => Call.exhausted(call, candidates.map(nameOf), errors),
-        onFailover:
-          emit === undefined
-            ? undefined
-            : (error, from, to) =>
-                emit({
-                  _tag: "FailedOver",
-                  from: candidates.map(nameOf)[from] ?? "",
-                  to: candidates.map(nameOf)[to] ?? "",
-                  error
-                })
-      }
+      candidates,
+      (member, position) => member.ask(call, isNobodyLeft(candidates, position + 1)),
+      () => failoverOptions(call, candidates.map(nameOf))
     )
+
+  const failoverOptions = (call: Call.Call, names: ReadonlyArray<string>) => ({
+    mayFailOver: (error: CandidateError) => options.failover.verdict(error).failover,
+    onExhausted: (errors: ReadonlyArray<CandidateError>) => Call.exhausted(call, names, errors),
+    onFailover:
+      emit === undefined
+        ? undefined
+        : (error: CandidateError, from: number, to: number) =>
+            emit({ _tag: "FailedOver", from: names[from] ?? "", to: names[to] ?? "", error })
+  })
 
   const complete: Service["complete"] = (input, callOptions) =>
     Effect.clockWith((clock): Effect.Effect<ChatResponse, LlmFuseError> => {
-      const checked = Either.all([
-        normalize(input),
-        candidatesFor(callOptions?.providers),
-        deadlineMillis(callOptions, options.deadlineMillis)
-      ] as const)
-      if (Either.isLeft(checked)) return Effect.fail(checked.left)
-      const [request, candidates, millis] = checked.right
+      const request = normalize(input)
+      if (Either.isLeft(request)) return Effect.fail(request.left)
+      const candidates = candidatesFor(callOptions?.providers)
+      if (Either.isLeft(candidates)) return Effect.fail(candidates.left)
       const startMillis = Monotonic.unsafeMillis(clock)
-      const deadline = millis === undefined ? undefined : Deadline.after(startMillis, millis)
-      const call: Call.Call = { request, clock, startMillis, deadline, attempts: [] }
-      const expired = () => Call.tell(call, deadlineExceeded(call, millis ?? 0))
-      return Deadline.within(deadline, expired)(run(call, candidates))
+      const call = { request: request.right, clock, startMillis, deadline: undefined, attempts: [] }
+      return callOptions?.deadline === undefined && options.deadlineMillis === undefined
+        ? run(call, candidates.right)
+        : Effect.flatMap(deadlineMillis(callOptions, options.deadlineMillis), (millis) => {
+            const timed: Call.Call = { ...call, deadline: Deadline.after(startMillis, millis) }
+            return run(timed, candidates.right).pipe(
+              Deadline.within(timed.deadline, () => Call.tell(timed, deadlineExceeded(timed, millis)))
+            )
+          })
     })
 
   return {
@@ -155,18 +150,18 @@ const refuse = (message: string) => Either.left(new InvalidRequestError({ provid
 
 /** Whether every candidate from an index on has an open circuit, or there is none. */
 const isNobodyLeft = (candidates: ReadonlyArray<Member.Member>, from: number): Effect.Effect<boolean> =>
-  Effect.every(candidates.slice(from), (member) => Effect.map(member.circuitState, (state) => state === "Open"))
+  Effect.suspend(() =>
+    Effect.every(candidates.slice(from), (member) => Effect.map(member.circuitState, (state) => state === "Open"))
+  )
 
 const deadlineMillis = (
   callOptions: FuseOptions.CallOptions | undefined,
   fallback: number | undefined
-): Either.Either<number | undefined, InvalidRequestError> =>
-  callOptions?.deadline === undefined
-    ? Either.right(fallback)
-    : Either.mapLeft(
-        OptionCheck.durationMillis("deadline", callOptions.deadline, "above-zero"),
-        (error) => new InvalidRequestError({ provider: "llmfuse", message: messageOf(error) })
-      )
+): Either.Either<number, InvalidRequestError> =>
+  Either.mapLeft(
+    OptionCheck.durationMillis("deadline", callOptions?.deadline ?? fallback, "above-zero"),
+    (error) => new InvalidRequestError({ provider: "llmfuse", message: messageOf(error) })
+  )
 
 const messageOf = (error: ConfigError.ConfigError): string => ("message" in error ? error.message : String(error))
 

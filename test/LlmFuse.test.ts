@@ -466,7 +466,7 @@ describe("circuit breaker", () => {
 
       assert.instanceOf(error, AllProvidersFailedError)
       for (const name of ["groq", "gemini"]) {
-        const reason = error.errors[name]
+        const reason: CandidateError | undefined = error.errors[name]
         assert.instanceOf(reason, CircuitOpenError)
         assert.instanceOf(reason.openedBy, OverloadedError)
         assert.strictEqual(reason.attemptCount, 0)

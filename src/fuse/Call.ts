@@ -1,7 +1,7 @@
 /** One call: what is asked, how much time it has, and the story of its attempts. */
 import { type Clock, DateTime, Duration } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
-import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
+import type { ChatResponse, ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import {
   AllProvidersFailedError,
   type Attempt,
@@ -10,6 +10,7 @@ import {
   type LlmFuseError,
   recordStory
 } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import type { Provider } from "../provider/Provider.ts"
@@ -25,9 +26,8 @@ export interface Call {
   readonly attempts: Array<Attempt>
 }
 
-/** The time since a moment, in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
-const sinceMillis = (call: Call, millis: number): Duration.Duration =>
-  Duration.millis(Math.max(0, Math.round(Monotonic.unsafeMillis(call.clock) - millis)))
+/** A time in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
+const whole = (millis: number): Duration.Duration => Duration.millis(Math.max(0, Math.round(millis)))
 
 /** An attempt under way. */
 export interface Begun {
@@ -38,46 +38,61 @@ export interface Begun {
   readonly waitedMillis: number
 }
 
-/** Notes that an attempt begins. */
+/** Notes that an attempt begins. The first one, if nothing was waited for, begins with the call. */
 export const begin = (call: Call, number: number, waitedMillis: number): Begun => ({
   number,
   wallMillis: call.clock.unsafeCurrentTimeMillis(),
-  millis: Monotonic.unsafeMillis(call.clock),
+  millis: number === 1 && waitedMillis === 0 && call.attempts.length === 0 ? call.startMillis : nowOf(call),
   waitedMillis
 })
 
+/** The monotonic time by the clock of the call. */
+export const nowOf = (call: Call): number => Monotonic.unsafeMillis(call.clock)
+
+interface Ending {
+  readonly nowMillis: number
+  readonly outcome: AttemptOutcome
+  readonly error?: CandidateError | undefined
+  readonly usage?: Usage | undefined
+}
+
 /** Notes how an attempt ended. */
-export const end = (
-  call: Call,
-  provider: Provider,
-  begun: Begun,
-  outcome: AttemptOutcome,
-  detail: Pick<Attempt, "error" | "usage">
-): Duration.Duration => {
-  const duration = sinceMillis(call, begun.millis)
-  call.attempts.push({
+export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending): Attempt => {
+  const { error, usage } = ending
+  const attempt: { -readonly [K in keyof Attempt]: Attempt[K] } = {
     provider: provider.name,
     number: begun.number,
     startedAt: DateTime.unsafeMake(begun.wallMillis),
-    duration,
-    outcome,
-    ...detail,
-    ...(begun.waitedMillis > 0 ? { waited: Duration.millis(Math.round(begun.waitedMillis)) } : {})
-  })
-  return duration
+    duration: whole(ending.nowMillis - begun.millis),
+    outcome: ending.outcome
+  }
+  if (error !== undefined) attempt.error = error
+  if (usage !== undefined) attempt.usage = usage
+  if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
+  call.attempts.push(attempt)
+  return attempt
 }
 
-/** The response to the call. */
-export const respond = (call: Call, provider: Provider, answer: ProviderAnswer): ChatResponse => ({
-  ...answer,
-  provider: provider.name,
-  model: answer.model ?? provider.model ?? "",
-  finishReason: answer.finishReason ?? "unknown",
-  toolCalls: answer.toolCalls ?? [],
-  latency: sinceMillis(call, call.startMillis),
-  attempts: call.attempts,
-  cached: false
-})
+const noToolCalls: ReadonlyArray<ToolCall> = Object.freeze([])
+
+/** The response to the call. Field by field: to spread the answer costs as much as the rest of a call. */
+export const respond = (call: Call, provider: Provider, answer: ProviderAnswer, nowMillis: number): ChatResponse => {
+  const response: { -readonly [K in keyof ChatResponse]: ChatResponse[K] } = {
+    text: answer.text,
+    provider: provider.name,
+    model: answer.model ?? provider.model ?? "",
+    finishReason: answer.finishReason ?? "unknown",
+    toolCalls: answer.toolCalls ?? noToolCalls,
+    latency: whole(nowMillis - call.startMillis),
+    attempts: call.attempts,
+    cached: false
+  }
+  if (answer.usage !== undefined) response.usage = answer.usage
+  if (answer.reasoning !== undefined) response.reasoning = answer.reasoning
+  if (answer.refusal !== undefined) response.refusal = answer.refusal
+  if (answer.requestId !== undefined) response.requestId = answer.requestId
+  return response
+}
 
 /** Gives an error the story of the call: all attempts, and how many of them were sent to its provider. */
 export const tell = <E extends LlmFuseError>(call: Call, error: E): E => {

@@ -1,15 +1,15 @@
 /** A provider with the stages that guard it. */
-import { type ConfigError, Duration, Effect } from "effect"
-import type { ChatResponse } from "../model/ChatResponse.ts"
-import { type CandidateError, TimeoutError } from "../model/LlmError.ts"
+import { type ConfigError, Duration, Effect, Either, Exit, type Scope } from "effect"
+import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
+import { type CandidateError, type ProviderError, TimeoutError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import { attemptTimeout } from "../pipeline/AttemptTimeout.ts"
 import * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
-import * as Monotonic from "../pipeline/Monotonic.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
 import * as TokenBucket from "../pipeline/TokenBucket.ts"
+import * as Watch from "../pipeline/Watch.ts"
 import type { Limits, Provider } from "../provider/Provider.ts"
 import { checkAnswer } from "./AnswerCheck.ts"
 import * as Call from "./Call.ts"
@@ -58,7 +58,7 @@ export const make = (
   provider: Provider,
   options: Resolved,
   emit: Emit | undefined
-): Effect.Effect<Member, ConfigError.ConfigError> =>
+): Effect.Effect<Member, ConfigError.ConfigError, Scope.Scope> =>
   Effect.gen(function* () {
     const { name } = provider
     const path = `providers.${name}`
@@ -82,7 +82,11 @@ export const make = (
             onClose: emit({ _tag: "CircuitClosed", provider: name })
           })
     })
-    return fromStages({ provider, options, emit, bucket, breaker, attemptMillis })
+    const watch = yield* Effect.acquireRelease(
+      Effect.sync(() => Watch.make(attemptMillis)),
+      ({ stop }) => stop
+    )
+    return fromStages({ provider, options, emit, bucket, breaker, attemptMillis, watch })
   })
 
 interface Stages {
@@ -92,39 +96,48 @@ interface Stages {
   readonly bucket: TokenBucket.TokenBucket | undefined
   readonly breaker: CircuitBreaker.CircuitBreaker<CandidateError>
   readonly attemptMillis: number
+  readonly watch: Watch.Watch
 }
 
-const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis }: Stages): Member => {
+const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis, watch }: Stages): Member => {
   const { name } = provider
-  const bounded = attemptTimeout(
-    attemptMillis,
-    () =>
-      new TimeoutError({ provider: name, phase: "attempt", message: `${name}: no answer within ${attemptMillis} ms` })
-  )
+  const timedOut = () =>
+    new TimeoutError({ provider: name, phase: "attempt", message: `${name}: no answer within ${attemptMillis} ms` })
+  const interruptAfter = attemptTimeout(attemptMillis, timedOut)
 
-  /** One request to the provider, and what it came to. */
-  const send = (call: Call.Call, begun: Call.Begun): Effect.Effect<ChatResponse, CandidateError> =>
-    Effect.matchEffect(
-      Effect.flatMap(bounded(Effect.suspend(() => provider.complete(call.request))), (answer) =>
-        checkAnswer(name, answer)
-      ),
-      {
-        onSuccess: (answer) => {
-          Call.end(call, provider, begun, "success", answer.usage === undefined ? {} : { usage: answer.usage })
-          return Effect.succeed(Call.respond(call, provider, answer))
-        },
-        onFailure: (error) => {
-          const duration = Call.end(call, provider, begun, "failure", { error })
-          const failed = Effect.fail(error)
-          return emit === undefined
-            ? failed
-            : Effect.zipRight(
-                emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
-                failed
-              )
-        }
+  /** The provider's answer within the time of an attempt. What is there already needs no timer. */
+  const answerTo = ({ request, clock }: Call.Call): Effect.Effect<ProviderAnswer | string, ProviderError> => {
+    if (provider.completeWithin !== undefined) {
+      return provider.completeWithin(request, {
+        start: (onExpire) => watch.start(clock, () => onExpire(timedOut()))
+      })
+    }
+    const answer = provider.complete(request)
+    return Exit.isExit(answer) ? answer : interruptAfter(answer)
+  }
+
+  /** One request to the provider, and what it came to. Runs within a `suspend`, so that what is thrown is a defect. */
+  const send = (call: Call.Call, begun: Call.Begun): Effect.Effect<ChatResponse, CandidateError> => {
+    const failed = (error: ProviderError) => {
+      const { duration } = Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error })
+      return emit === undefined
+        ? Effect.fail(error)
+        : Effect.zipRight(
+            emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
+            Effect.fail(error)
+          )
+    }
+    return Effect.matchEffect(answerTo(call), {
+      onFailure: failed,
+      onSuccess: (handedOver) => {
+        const answer = checkAnswer(name, handedOver)
+        if (Either.isLeft(answer)) return failed(answer.left)
+        const nowMillis = Call.nowOf(call)
+        Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
+        return Effect.succeed(Call.respond(call, provider, answer.right, nowMillis))
       }
-    )
+    })
+  }
 
   /** The next attempt of a visit: takes a token if there is a limit, then sends. */
   const attempt = (visit: Visit): Effect.Effect<ChatResponse, CandidateError> => {
@@ -132,7 +145,7 @@ const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis }:
     const sendNow = (arrivedMillis: number | undefined) =>
       Effect.suspend(() => {
         visit.number += 1
-        const inLine = arrivedMillis === undefined ? 0 : Monotonic.unsafeMillis(call.clock) - arrivedMillis
+        const inLine = arrivedMillis === undefined ? 0 : Call.nowOf(call) - arrivedMillis
         const begun = Call.begin(call, visit.number, visit.backoffMillis + inLine)
         return emit === undefined
           ? send(call, begun)
@@ -143,24 +156,21 @@ const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis }:
       })
     if (bucket === undefined) return sendNow(undefined)
     return Effect.flatMap(Deadline.remaining(call.deadline), (left) =>
-      Effect.catchTag(
-        bucket.withTokens(1, left)(sendNow(Monotonic.unsafeMillis(call.clock))),
-        "ThrottledError",
-        (throttled) => {
-          rejected(call, visit.number, throttled)
-          visit.isOver = true
-          // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
-          const failed = Effect.fail(visit.lastError ?? throttled)
-          return emit === undefined
-            ? failed
-            : Effect.zipRight(emit({ _tag: "Throttled", provider: name, wait: throttled.wait }), failed)
-        }
-      )
+      Effect.catchTag(bucket.withTokens(1, left)(sendNow(Call.nowOf(call))), "ThrottledError", (throttled) => {
+        rejected(call, visit.number, throttled)
+        visit.isOver = true
+        // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
+        const failed = Effect.fail(visit.lastError ?? throttled)
+        return emit === undefined
+          ? failed
+          : Effect.zipRight(emit({ _tag: "Throttled", provider: name, wait: throttled.wait }), failed)
+      })
     )
   }
 
   const rejected = (call: Call.Call, number: number, error: CandidateError): void => {
-    Call.end(call, provider, Call.begin(call, number, 0), "rejected", { error })
+    const begun = Call.begin(call, number, 0)
+    Call.end(call, provider, begun, { nowMillis: begun.millis, outcome: "rejected", error })
   }
 
   const hooks = (visit: Visit, isAlone: Effect.Effect<boolean>): Hooks<CandidateError> => ({
@@ -203,7 +213,7 @@ const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis }:
           isOver: false
         }
         const next = Effect.suspend(() => attempt(visit))
-        return permit.isProbe ? next : retry(next, options.retry, hooks(visit, isAlone))
+        return permit.isProbe ? next : retry(next, options.retry, () => hooks(visit, isAlone))
       }),
       (error) => {
         if (error._tag === "CircuitOpenError") rejected(call, 0, error)

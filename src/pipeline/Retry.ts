@@ -1,5 +1,6 @@
 /** Tries an effect again while its failure is worth it. */
 import { Duration, Effect, ScheduleDecision, ScheduleIntervals } from "effect"
+import type { LazyArg } from "effect/Function"
 import { maxTimerMillis } from "../model/OptionCheck.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 
@@ -52,24 +53,37 @@ const withHint = (backoffMillis: number, hintMillis: number, jitter: "full" | "n
 /**
  * Runs an effect, and runs it again after a typed failure as the policy says. Exhausted or not worth it, it fails with
  * the last error itself. Defects and interruption pass through at once. The waits end at once on interruption.
- * A success pays nothing: the policy's schedule is entered after the first failure.
+ * A success pays nothing: the hooks, where they are a function that makes them, and the policy's schedule are looked at
+ * after the first failure.
  */
 export const retry: {
   <E>(
     policy?: RetryPolicy.RetryPolicy,
-    hooks?: Hooks<E>
+    hooks?: Hooks<E> | LazyArg<Hooks<E>>
   ): <A, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  <A, E, R>(effect: Effect.Effect<A, E, R>, policy?: RetryPolicy.RetryPolicy, hooks?: Hooks<E>): Effect.Effect<A, E, R>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    policy?: RetryPolicy.RetryPolicy,
+    hooks?: Hooks<E> | LazyArg<Hooks<E>>
+  ): Effect.Effect<A, E, R>
 } = (...args: ReadonlyArray<unknown>): never =>
   (Effect.isEffect(args[0])
-    ? loop(args[0], args[1] as RetryPolicy.RetryPolicy | undefined, args[2] as Hooks<unknown> | undefined)
+    ? first(args[0], args[1] as RetryPolicy.RetryPolicy | undefined, args[2] as Hooks<unknown> | undefined)
     : (effect: Effect.Effect<unknown, unknown, unknown>) =>
-        loop(effect, args[0] as RetryPolicy.RetryPolicy | undefined, args[1] as Hooks<unknown> | undefined)) as never
+        first(effect, args[0] as RetryPolicy.RetryPolicy | undefined, args[1] as Hooks<unknown> | undefined)) as never
 
-const loop = <A, E, R>(
+const first = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   policy: RetryPolicy.RetryPolicy = RetryPolicy.default,
-  hooks: Hooks<E> = {}
+  hooks: Hooks<E> | LazyArg<Hooks<E>> = {}
+): Effect.Effect<A, E, R> =>
+  Effect.catchAll(effect, (error) => again(effect, policy, typeof hooks === "function" ? hooks() : hooks, error))
+
+const again = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  policy: RetryPolicy.RetryPolicy,
+  hooks: Hooks<E>,
+  firstError: E
 ): Effect.Effect<A, E, R> => {
   const { shouldRetry = defaultShouldRetry, retryAfter = defaultRetryAfter, fits, isStillWanted, onRetry } = hooks
   const { schedule } = policy
@@ -101,5 +115,5 @@ const loop = <A, E, R>(
         })
       }
     )
-  return Effect.catchAll(effect, (error) => afterFailure(error, 1, schedule.initial))
+  return afterFailure(firstError, 1, schedule.initial)
 }

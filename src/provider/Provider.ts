@@ -27,10 +27,23 @@ export interface Settings {
   readonly timeout?: Duration.DurationInput | undefined
 }
 
+/** The time that one attempt has. */
+export interface TimeLimit {
+  /** Starts the time; `onExpire` gets the error of the timeout when it is up. What it gives back stops it. */
+  readonly start: (onExpire: (error: ProviderError) => void) => () => void
+}
+
 /** A provider: a name, and a way to have a request answered. */
 export interface Provider extends Settings {
   /** A string is short for an answer that has only a text. */
   readonly complete: (request: ChatRequest) => Effect.Effect<ProviderAnswer | string, ProviderError>
+  /**
+   * The same for a provider that minds the time itself, which is cheaper than a fiber for every attempt. Default: none;
+   * `complete` is interrupted when its time is up.
+   */
+  readonly completeWithin?:
+    | ((request: ChatRequest, limit: TimeLimit) => Effect.Effect<ProviderAnswer | string, ProviderError>)
+    | undefined
 }
 
 /** What the function of `fromPromise` is given beside the request. */
@@ -45,6 +58,7 @@ class Value extends Effectable.Class<Provider> implements Provider {
   readonly limits: Limits | undefined
   readonly timeout: Duration.DurationInput | undefined
   readonly complete: Provider["complete"]
+  readonly completeWithin: Provider["completeWithin"]
 
   constructor(provider: Provider) {
     super()
@@ -53,6 +67,7 @@ class Value extends Effectable.Class<Provider> implements Provider {
     this.limits = provider.limits
     this.timeout = provider.timeout
     this.complete = (request) => provider.complete(request)
+    this.completeWithin = provider.completeWithin
   }
 
   override commit(): Effect.Effect<Provider> {
@@ -75,29 +90,39 @@ export const fromPromise = (
   provider: Settings & {
     readonly complete: (request: ChatRequest, context: PromiseContext) => PromiseLike<ProviderAnswer | string>
   }
-): Provider & Effect.Effect<Provider> =>
-  make({
-    ...provider,
-    complete: (request) =>
-      Effect.async((resume) => {
-        let controller: AbortController | undefined
-        const context: PromiseContext = {
-          get signal() {
-            controller ??= new AbortController()
-            return controller.signal
-          }
+): Provider & Effect.Effect<Provider> => {
+  const answer = (request: ChatRequest, limit: TimeLimit | undefined) =>
+    Effect.async<ProviderAnswer | string, ProviderError>((resume) => {
+      let controller: AbortController | undefined
+      const context: PromiseContext = {
+        get signal() {
+          controller ??= new AbortController()
+          return controller.signal
         }
-        // `async` also turns what is thrown before the first `await` into a rejection.
-        const answer = async () => provider.complete(request, context)
-        answer().then(
-          (value) => resume(Effect.succeed(value)),
-          (reason) =>
-            resume(
-              Effect.flatMap(Clock.currentTimeMillis, (now) =>
-                Effect.fail(Rejection.toProviderError(provider.name, reason, now))
-              )
-            )
-        )
-        return Effect.sync(() => controller?.abort())
+      }
+      const stop = limit?.start((error) => {
+        resume(Effect.fail(error))
+        controller?.abort()
       })
-  })
+      // `async` also turns what is thrown before the first `await` into a rejection.
+      const run = async () => provider.complete(request, context)
+      run().then(
+        (value) => {
+          stop?.()
+          resume(Effect.succeed(value))
+        },
+        (reason) => {
+          stop?.()
+          resume(rejected(provider.name, reason))
+        }
+      )
+      return Effect.sync(() => {
+        stop?.()
+        controller?.abort()
+      })
+    })
+  return make({ ...provider, complete: (request) => answer(request, undefined), completeWithin: answer })
+}
+
+const rejected = (provider: string, reason: unknown): Effect.Effect<never, ProviderError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(Rejection.toProviderError(provider, reason, now)))

@@ -7,6 +7,7 @@ class Failed extends Data.TaggedError("Failed")<{ readonly who: string; readonly
 class Nobody extends Data.TaggedError("Nobody")<{ readonly errors: ReadonlyArray<Failed> }> {}
 
 const onExhausted = (errors: ReadonlyArray<Failed>) => new Nobody({ errors })
+const asIs = (effect: Effect.Effect<string, Failed>) => effect
 const mayFailOver = (error: Failed) => error.isFinal !== true
 
 /** Candidates from what they do, and a list of who was asked. */
@@ -28,7 +29,7 @@ describe("failover", () => {
     Effect.gen(function* () {
       const { asked, effects } = candidates({ a: fails("a"), b: Effect.succeed("from b"), c: Effect.succeed("from c") })
 
-      const answer = yield* failover(effects, { onExhausted })
+      const answer = yield* failover(effects, asIs, { onExhausted })
 
       assert.strictEqual(answer, "from b")
       assert.deepStrictEqual(asked, ["a", "b"])
@@ -39,7 +40,7 @@ describe("failover", () => {
     Effect.gen(function* () {
       const { asked, effects } = candidates({ a: fails("a"), b: fails("b"), c: fails("c") })
 
-      const error = yield* Effect.flip(failover(effects, { onExhausted }))
+      const error = yield* Effect.flip(failover(effects, asIs, { onExhausted }))
 
       assert.instanceOf(error, Nobody)
       assert.deepStrictEqual(
@@ -60,7 +61,7 @@ describe("failover", () => {
             : { a: fails("a"), final, next: Effect.succeed("next") }
         )
 
-        const error = yield* Effect.flip(failover(effects, { onExhausted, mayFailOver }))
+        const error = yield* Effect.flip(failover(effects, asIs, { onExhausted, mayFailOver }))
 
         assert.instanceOf(error, Failed)
         assert.strictEqual(error.who, "final")
@@ -73,7 +74,7 @@ describe("failover", () => {
     Effect.gen(function* () {
       const { effects } = candidates({ a: fails("a"), final: Effect.fail(new Failed({ who: "z", isFinal: true })) })
 
-      const error = yield* Effect.flip(failover(effects, { onExhausted, mayFailOver }))
+      const error = yield* Effect.flip(failover(effects, asIs, { onExhausted, mayFailOver }))
 
       assert.instanceOf(error, Failed)
     })
@@ -81,7 +82,9 @@ describe("failover", () => {
 
   it.effect("an empty list is exhausted from the start", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(failover([] as ReadonlyArray<Effect.Effect<string, Failed>>, { onExhausted }))
+      const error = yield* Effect.flip(
+        failover([] as ReadonlyArray<Effect.Effect<string, Failed>>, asIs, { onExhausted })
+      )
 
       assert.instanceOf(error, Nobody)
       assert.deepStrictEqual(error.errors, [])
@@ -93,7 +96,7 @@ describe("failover", () => {
       const bug = new TypeError("bug")
       const { asked, effects } = candidates({ a: fails("a"), b: Effect.die(bug), c: Effect.succeed("from c") })
 
-      const exit = yield* Effect.exit(failover(effects, { onExhausted }))
+      const exit = yield* Effect.exit(failover(effects, asIs, { onExhausted }))
 
       assert.deepStrictEqual(exit, Exit.die(bug))
       assert.deepStrictEqual(asked, ["a", "b"])
@@ -110,7 +113,7 @@ describe("failover", () => {
           Effect.die("listener broke")
         )
 
-      const answer = yield* failover(effects, { onExhausted, onFailover })
+      const answer = yield* failover(effects, asIs, { onExhausted, onFailover })
 
       assert.strictEqual(answer, "from c")
       assert.deepStrictEqual(told, ["a: 0 to 1", "b: 1 to 2"])
@@ -126,7 +129,7 @@ describe("failover", () => {
         })
       )
       const { asked, effects } = candidates({ a: fails("a"), b: hanging, c: Effect.succeed("from c") })
-      const fiber = yield* Effect.fork(failover(effects, { onExhausted }))
+      const fiber = yield* Effect.fork(failover(effects, asIs, { onExhausted }))
       yield* TestClock.adjust("1 second")
 
       yield* Fiber.interrupt(fiber)
@@ -151,7 +154,9 @@ describe("failover", () => {
             })
         )
       return {
-        run: failover([candidate(fails("a")), candidate(fails("b")), candidate(Effect.succeed("c"))], { onExhausted }),
+        run: failover([candidate(fails("a")), candidate(fails("b")), candidate(Effect.succeed("c"))], asIs, {
+          onExhausted
+        }),
         check: (_, operation) => assert.strictEqual(running, 0, `interrupted at operation ${operation}`)
       }
     })
