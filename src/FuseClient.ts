@@ -130,7 +130,8 @@ export class FuseClient {
   }
 
   /** Asks the providers in order until one answers; a request is a string or a `ChatRequest`. */
-  complete(request: string | ChatRequest, options: ClientCallOptions = {}): Promise<ChatResponse> {
+  complete(request: string | ChatRequest, options?: ClientCallOptions): Promise<ChatResponse> {
+    if (options === undefined) return this.#run((service) => service.complete(request))
     const { signal, ...callOptions } = options
     return this.#run((service) => service.complete(request, callOptions), signal)
   }

@@ -139,24 +139,26 @@ const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis, w
     })
   }
 
-  /** The next attempt of a visit: takes a token if there is a limit, then sends. */
-  const attempt = (visit: Visit): Effect.Effect<ChatResponse, CandidateError> => {
+  /** The next attempt of a visit, after so long in line. */
+  const sendNow = (visit: Visit, inLineMillis: number): Effect.Effect<ChatResponse, CandidateError> => {
     const { call } = visit
-    const sendNow = (arrivedMillis: number | undefined) =>
-      Effect.suspend(() => {
-        visit.number += 1
-        const inLine = arrivedMillis === undefined ? 0 : Call.nowOf(call) - arrivedMillis
-        const begun = Call.begin(call, visit.number, visit.backoffMillis + inLine)
-        return emit === undefined
-          ? send(call, begun)
-          : Effect.zipRight(
-              emit({ _tag: "AttemptStarted", provider: name, attempt: visit.number }),
-              Effect.suspend(() => send(call, begun))
-            )
-      })
-    if (bucket === undefined) return sendNow(undefined)
+    visit.number += 1
+    const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis)
+    return emit === undefined
+      ? send(call, begun)
+      : Effect.zipRight(
+          emit({ _tag: "AttemptStarted", provider: name, attempt: visit.number }),
+          Effect.suspend(() => send(call, begun))
+        )
+  }
+
+  /** The same, after taking a token. */
+  const sendWithToken = (visit: Visit, { withTokens }: TokenBucket.TokenBucket) => {
+    const { call } = visit
+    const arrivedMillis = Call.nowOf(call)
+    const sending = Effect.suspend(() => sendNow(visit, Call.nowOf(call) - arrivedMillis))
     return Effect.flatMap(Deadline.remaining(call.deadline), (left) =>
-      Effect.catchTag(bucket.withTokens(1, left)(sendNow(Call.nowOf(call))), "ThrottledError", (throttled) => {
+      Effect.catchTag(withTokens(1, left)(sending), "ThrottledError", (throttled) => {
         rejected(call, visit.number, throttled)
         visit.isOver = true
         // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
@@ -212,7 +214,7 @@ const fromStages = ({ provider, options, emit, bucket, breaker, attemptMillis, w
           hasRetriedOnce: false,
           isOver: false
         }
-        const next = Effect.suspend(() => attempt(visit))
+        const next = Effect.suspend(() => (bucket === undefined ? sendNow(visit, 0) : sendWithToken(visit, bucket)))
         return permit.isProbe ? next : retry(next, options.retry, () => hooks(visit, isAlone))
       }),
       (error) => {

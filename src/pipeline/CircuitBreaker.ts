@@ -130,13 +130,9 @@ const fromRef = <E>(
       )
     )
 
-  const acquire = Effect.flatMap(Ref.get(ref), (state) =>
-    state._tag === "Closed"
-      ? Effect.succeed(state.permit)
-      : Effect.flatMap(
-          decide((state, now) => CircuitState.admit(state, rules, now)),
-          (admitted) => ("_tag" in admitted ? reject(admitted) : Effect.succeed(admitted))
-        )
+  const acquire = Effect.flatMap(
+    decide((state, now) => CircuitState.admit(state, rules, now)),
+    (admitted) => ("_tag" in admitted ? reject(admitted) : Effect.succeed(admitted))
   )
 
   const settle = (permit: CircuitState.Permit, outcome: CircuitState.Outcome, error: unknown) =>
@@ -162,12 +158,15 @@ const fromRef = <E>(
 
   const withPermit: CircuitBreaker<E>["withPermit"] = (use) =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(acquire, (permit) =>
-        Effect.matchCauseEffect(restore(Effect.suspend(() => use(permit))), {
-          onSuccess: (value) => Effect.as(settleSuccess(permit), value),
-          onFailure: (cause) => Effect.zipRight(settleFailure(permit, cause), Effect.failCause(cause))
-        })
-      )
+      Effect.flatMap(Ref.get(ref), (state) => {
+        const under = (permit: CircuitState.Permit) =>
+          Effect.matchCauseEffect(restore(Effect.suspend(() => use(permit))), {
+            onSuccess: (value) => Effect.as(settleSuccess(permit), value),
+            onFailure: (cause) => Effect.zipRight(settleFailure(permit, cause), Effect.failCause(cause))
+          })
+        // Closed is the state that nearly all calls meet: they are let through without a further step.
+        return state._tag === "Closed" ? under(state.permit) : Effect.flatMap(acquire, under)
+      })
     )
 
   return {
