@@ -182,7 +182,7 @@ describe("FuseClient", () => {
 
   it("a provider that takes time to build is waited for, and its failure rejects every call", async () => {
     const late = Effect.delay(Effect.succeed(FakeProvider.make("late")), 5)
-    const broken = Effect.delay(Effect.fail(new Error("no vault")), 5)
+    const broken = Effect.delay(Effect.fail("no vault" as const), 5)
     await using client = FuseClient.make({ providers: [late] })
     await using failing = FuseClient.make({ providers: [broken] })
 

@@ -224,7 +224,7 @@ describe("failover", () => {
       const custom = {
         name: "custom",
         complete: () =>
-          Effect.sync(() => {
+          Effect.suspend((): Effect.Effect<string> => {
             calls += 1
             throw bug
           })
@@ -993,9 +993,7 @@ describe("vendor classes in a list", () => {
         LlmFuse.layer({ providers: [Groq, Gemini.make({ model: "gemini-x" })] })
 
       const response = yield* Effect.flatMap(LlmFuse, (fuse) => fuse.complete("hi")).pipe(
-        Effect.provide(layer),
-        Effect.provide(Groq.layer({ model: "groq-x" })),
-        Effect.provide(http.layer),
+        Effect.provide(layer.pipe(Layer.provide(Groq.layer({ model: "groq-x" })), Layer.provide(http.layer))),
         Effect.withConfigProvider(
           ConfigProvider.fromMap(
             new Map([
