@@ -469,6 +469,7 @@ describe("circuit breaker", () => {
         const reason: CandidateError | undefined = error.errors[name]
         assert.instanceOf(reason, CircuitOpenError)
         assert.instanceOf(reason.openedBy, OverloadedError)
+        assert.strictEqual(reason.message, `${name}: circuit open, opened by: ${name}: overloaded`)
         assert.strictEqual(reason.attemptCount, 0)
       }
       assert.deepStrictEqual([groq.calls, gemini.calls], before)

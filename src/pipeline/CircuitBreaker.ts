@@ -123,6 +123,7 @@ const fromRef = <E>(
         () =>
           new CircuitOpenError({
             provider: name,
+            message: `${name}: circuit open${because(rejected.openedBy)}`,
             openUntil,
             retryAfter: Duration.millis(rejected.waitMillis),
             openedBy: rejected.openedBy
@@ -176,6 +177,9 @@ const fromRef = <E>(
     isCurrent: (permit) => Effect.map(Ref.get(ref), (state) => CircuitState.generationOf(state) === permit.generation)
   }
 }
+
+/** The cause is told with the rejection, so that it is never hidden behind it. */
+const because = (openedBy: unknown): string => (openedBy instanceof Error ? `, opened by: ${openedBy.message}` : "")
 
 const wallTimeIn = (millis: number): Effect.Effect<DateTime.Utc> =>
   Effect.map(DateTime.now, (now) => DateTime.add(now, { millis }))
