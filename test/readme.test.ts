@@ -9,14 +9,17 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { afterEach, assert, describe, it } from "@effect/vitest"
+import { FailoverPolicy } from "llmfuse"
 
 const repository = fileURLToPath(new URL("..", import.meta.url))
 
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href
 
+const readme = readFileSync(join(repository, "README.md"), "utf8")
+
 /** The first TypeScript example of the README, as it stands there. */
 const firstExample = (): string => {
-  const example = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(repository, "README.md"), "utf8"))?.[1]
+  const example = /^```ts\n(.*?)^```$/ms.exec(readme)?.[1]
   assert(example !== undefined, "README.md has no ts block")
   return example
 }
@@ -144,5 +147,33 @@ describe("the first example of the README", () => {
       ["groq", "gemini"].map((name) => `AuthenticationError: ${name}: HTTP 401: wrong key\n`).join("")
     )
     assert.strictEqual(run.code, 1)
+  })
+})
+
+describe("the error table of the README", () => {
+  /** How a cell begins, and what it stands for. */
+  const retries = { yes: "yes", once: "once", "only if no other provider is left": "when-alone", no: "no" }
+  const breakers = {
+    "counts; a hint longer": "counts-or-opens",
+    counts: "counts",
+    "opens at once": "opens",
+    ignored: "ignored"
+  }
+
+  const meaning = (cell: string | undefined, words: Readonly<Record<string, string>>) =>
+    Object.entries(words).find(([beginning]) => cell?.startsWith(beginning))?.[1]
+
+  it("says what the failure table says, row by row", () => {
+    const cells = [...readme.matchAll(/^\| `(\w+Error)`[^|\n]*\|[^|\n]*\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|$/gm)].map(
+      (row) => row.slice(1).map((cell) => cell.trim())
+    )
+
+    assert.deepStrictEqual(
+      cells.map(([tag, retry, failover, breaker]) => [
+        tag,
+        { retry: meaning(retry, retries), failover: failover === "yes", breaker: meaning(breaker, breakers) }
+      ]),
+      Object.entries(FailoverPolicy.failureTable).map(([failure, verdict]) => [failure.split(":")[0], verdict])
+    )
   })
 })
