@@ -99,7 +99,7 @@ const again = <A, E, R>(
           const backoffMillis = ScheduleIntervals.start(decision.intervals)
           const millis =
             hint === undefined ? backoffMillis : withHint(backoffMillis, Duration.toMillis(hint), policy.jitter)
-          const delay = Duration.millis(Math.min(millis, maxTimerMillis))
+          const delay = Duration.millis(Math.min(Math.ceil(millis), maxTimerMillis))
           const again = Effect.catchAll(effect, (next) => afterFailure(next, attempt + 1, nextState))
           const wait = Effect.zipRight(
             onRetry === undefined ? Effect.void : Effect.exit(Effect.suspend(() => onRetry({ attempt, error, delay }))),
