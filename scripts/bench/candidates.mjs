@@ -43,6 +43,8 @@ const cockatielStack = (...inner) => {
 const cockatiel = cockatielStack(timeout(30_000, TimeoutStrategy.Aggressive))
 
 const effectProvider = { name: "effect", complete: () => Effect.succeed("ok") }
+/** As an adapter that goes through an HTTP client: an effect that does not end at once. */
+const asyncEffectProvider = { name: "async", complete: () => Effect.promise(noop) }
 const promiseProvider = Provider.fromPromise({ name: "promise", complete: noop })
 
 /** Calls of the service within one fiber; only the loop itself is run as a promise. */
@@ -74,8 +76,10 @@ export const candidates = [
   { name: yardstick, run: inSequence(cockatiel) },
   { name: "cockatiel without timeout", run: inSequence(cockatielStack()) },
   { name: "LlmFuse in one fiber, Effect provider", run: inOneFiber(effectProvider), limit: 0.12 },
+  { name: "LlmFuse in one fiber, async Effect provider", run: inOneFiber(asyncEffectProvider) },
   { name: "LlmFuse in one fiber, promise provider", run: inOneFiber(promiseProvider) },
   { name: "FuseClient, Effect provider", run: inSequence(clientOfEffect), limit: 0.35 },
+  { name: "FuseClient, async Effect provider", run: inSequence(asPromise(asyncEffectProvider)) },
   { name: "FuseClient, promise provider", run: inSequence(clientOfPromise), limit: 0.35 },
   { name: concurrentYardstick, run: atOnce(cockatiel), isConcurrent: true },
   { name: "FuseClient, Effect provider, 100 at once", run: atOnce(clientOfEffect), isConcurrent: true },
