@@ -31,10 +31,11 @@ const forbidden = [
 const packages = [
   { specifier: /^effect(\/\w+)?$/ },
   { specifier: /^@effect\/platform\/\w+$/ },
+  { specifier: /^eventsource-parser$/ },
   { specifier: /^@effect\/platform$/, why: "the barrel is slow to load: import its modules deep" },
   { specifier: /^@effect\/platform-node/, why: "only scripts, tests and entry points that open a port need it" },
   { specifier: /^node:/, why: "src runs wherever fetch does" },
-  { specifier: /^/, why: "not a peer dependency" }
+  { specifier: /^/, why: "not a dependency" }
 ]
 
 const rankOf = (path) => layers.findIndex((layer) => layer.files.test(path))

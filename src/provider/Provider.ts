@@ -1,5 +1,6 @@
 /** What stands behind a name in the list of providers, and how to make one. */
-import { Clock, type Duration, Effect, Effectable } from "effect"
+import { Clock, type Duration, Effect, Effectable, type Scope, type Stream } from "effect"
+import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
@@ -33,6 +34,9 @@ export interface TimeLimit {
   readonly start: (onExpire: (error: ProviderError) => void) => () => void
 }
 
+/** The parts of an answer as they come; a string is short for a piece of text. */
+export type Parts = Stream.Stream<StreamPart | string, ProviderError>
+
 /** A provider: a name, and a way to have a request answered. */
 export interface Provider extends Settings {
   /** A string is short for an answer that has only a text. */
@@ -44,6 +48,13 @@ export interface Provider extends Settings {
   readonly completeWithin?:
     | ((request: ChatRequest, limit: TimeLimit) => Effect.Effect<ProviderAnswer | string, ProviderError>)
     | undefined
+  /**
+   * The answer as it comes. An effect that yields the stream tells by its end that the provider has begun to respond,
+   * which the `headers` limit is about; its scope lives as long as the attempt. A stream that ends is a whole answer: one
+   * that was cut must fail, with `StreamInterruptedError`. Default: none; `complete` is asked and its answer handed out
+   * in one piece.
+   */
+  readonly stream?: ((request: ChatRequest) => Parts | Effect.Effect<Parts, ProviderError, Scope.Scope>) | undefined
 }
 
 /** What the function of `fromPromise` is given beside the request. */
@@ -59,6 +70,7 @@ class Value extends Effectable.Class<Provider> implements Provider {
   readonly timeout: Duration.DurationInput | undefined
   readonly complete: Provider["complete"]
   readonly completeWithin: Provider["completeWithin"]
+  readonly stream: Provider["stream"]
 
   constructor(provider: Provider) {
     super()
@@ -68,6 +80,7 @@ class Value extends Effectable.Class<Provider> implements Provider {
     this.timeout = provider.timeout
     this.complete = (request) => provider.complete(request)
     this.completeWithin = provider.completeWithin
+    this.stream = provider.stream
   }
 
   override commit(): Effect.Effect<Provider> {

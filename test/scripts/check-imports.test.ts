@@ -77,7 +77,7 @@ const refused = [
     "a package that users do not have",
     "src/model/Id.ts",
     `export { nanoid } from "nanoid"`,
-    `imports "nanoid": not a peer dependency`
+    `imports "nanoid": not a dependency`
   ],
   [
     "a relative import that names no .ts file",
