@@ -1,17 +1,20 @@
 /** The service: keeps LLM calls answered when providers fail. */
-import { type ConfigError, Context, Duration, Effect, Either, Layer } from "effect"
+import { type Clock, type ConfigError, Context, Duration, Effect, Either, Layer, Stream } from "effect"
 import * as Call from "./fuse/Call.ts"
+import * as CallCheck from "./fuse/CallCheck.ts"
+import * as CallStream from "./fuse/CallStream.ts"
 import { type Emit, toListener } from "./fuse/Emit.ts"
 import * as FuseOptions from "./fuse/FuseOptions.ts"
 import * as Member from "./fuse/Member.ts"
-import { type ChatRequest, normalize } from "./model/ChatRequest.ts"
+import * as Reception from "./fuse/Reception.ts"
+import type { ChatEvent } from "./model/ChatEvent.ts"
+import type { ChatRequest } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
 import {
   type CandidateError,
   DeadlineExceededError,
-  InvalidRequestError,
   type LlmFuseError,
-  UnknownProviderError
+  type UnknownProviderError
 } from "./model/LlmError.ts"
 import * as OptionCheck from "./model/OptionCheck.ts"
 import type * as CircuitState from "./pipeline/CircuitState.ts"
@@ -30,6 +33,15 @@ export interface Service {
     request: string | ChatRequest,
     options?: FuseOptions.CallOptions
   ) => Effect.Effect<ChatResponse, LlmFuseError>
+  /**
+   * The same, with the answer as it comes. Before its first content any failure is dealt with as in `complete`, and the
+   * caller sees nothing of it; afterwards `recovery` decides. A stream ends with `Finished`, or fails with one typed
+   * error; interrupting it stops everything at once. Nothing is sent before the stream is run.
+   */
+  readonly stream: (
+    request: string | ChatRequest,
+    options?: FuseOptions.CallOptions
+  ) => Stream.Stream<ChatEvent, LlmFuseError>
   /** Where a provider's circuit stands. */
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
 }
@@ -83,35 +95,19 @@ const fromMembers = (
   options: FuseOptions.Resolved,
   emit: Emit | undefined
 ): Service => {
-  const everybody = [...members.values()]
-  const known = [...members.keys()]
+  const check = CallCheck.make(members, options)
 
-  const find = (name: string): Either.Either<Member.Member, UnknownProviderError> =>
-    Either.fromNullable(members.get(name), () => {
-      const message = `no provider is called ${JSON.stringify(name)}; known: ${known.join(", ")}`
-      return new UnknownProviderError({ provider: String(name), known, message })
-    })
-
-  const all = Either.right(everybody)
-  const candidatesFor = (
-    names: ReadonlyArray<string> | undefined
-  ): Either.Either<ReadonlyArray<Member.Member>, UnknownProviderError | InvalidRequestError> =>
-    names === undefined
-      ? all
-      : !Array.isArray(names) || names.length === 0 || new Set(names).size < names.length
-        ? refuse(`providers is ${JSON.stringify(names)}; allowed: a list of names, at least one, each once`)
-        : Either.all(names.map(find))
-
-  /** The pipeline: failover, and behind each member its breaker, retry, limits and timeout. */
+  /** The pipeline: failover, and behind each member its breaker, retry, limits and timers. */
   const run = (call: Call.Call, candidates: ReadonlyArray<Member.Member>) =>
     failover(
       candidates,
-      (member, position) => member.ask(call, isNobodyLeft(candidates, position + 1)),
+      (member, position) => member.ask(call, countLeft(candidates, position + 1)),
       () => failoverOptions(call, candidates.map(nameOf))
     )
 
   const failoverOptions = (call: Call.Call, names: ReadonlyArray<string>) => ({
-    mayFailOver: (error: CandidateError) => options.failover.verdict(error).failover,
+    mayFailOver: (error: CandidateError) =>
+      options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
     onExhausted: (errors: ReadonlyArray<CandidateError>) => Call.exhausted(call, names, errors),
     onFailover:
       emit === undefined
@@ -120,50 +116,48 @@ const fromMembers = (
             emit({ _tag: "FailedOver", from: names[from] ?? "", to: names[to] ?? "", error })
   })
 
-  const complete: Service["complete"] = (input, callOptions) =>
-    Effect.clockWith((clock): Effect.Effect<ChatResponse, LlmFuseError> => {
-      const request = normalize(input)
-      if (Either.isLeft(request)) return Effect.fail(request.left)
-      const candidates = candidatesFor(callOptions?.providers)
-      if (Either.isLeft(candidates)) return Effect.fail(candidates.left)
-      const startMillis = Monotonic.unsafeMillis(clock)
-      const call = { request: request.right, clock, startMillis, deadline: undefined, attempts: [] }
-      return callOptions?.deadline === undefined && options.deadlineMillis === undefined
-        ? run(call, candidates.right)
-        : Effect.flatMap(deadlineMillis(callOptions, options.deadlineMillis), (millis) => {
-            const timed: Call.Call = { ...call, deadline: Deadline.after(startMillis, millis) }
-            return run(timed, candidates.right).pipe(
-              Deadline.within(timed.deadline, () => Call.tell(timed, deadlineExceeded(timed, millis)))
-            )
-          })
-    })
+  const answer = (
+    { request, candidates, timeouts, deadlineMillis, recovery }: CallCheck.CheckedCall,
+    clock: Clock.Clock,
+    outlet: CallStream.Outlet | undefined
+  ): Effect.Effect<ChatResponse, LlmFuseError> => {
+    const startMillis = Monotonic.unsafeMillis(clock)
+    const deadline = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+    const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
+    const call: Call.Call = { request, clock, startMillis, deadline, timeouts, stream, attempts: [] }
+    const running = run(call, candidates)
+    return deadlineMillis === undefined
+      ? running
+      : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadlineMillis)))(running)
+  }
+
+  const told = emit === undefined ? (call: Answering) => call : withEvents(emit)
+
+  const ask = (input: string | ChatRequest, own: FuseOptions.CallOptions | undefined, outlet?: CallStream.Outlet) =>
+    told(
+      Effect.clockWith((clock): Answering => {
+        const checked = check(input, own)
+        return Either.isLeft(checked) ? Effect.fail(checked.left) : answer(checked.right, clock, outlet)
+      })
+    )
 
   return {
-    complete: emit === undefined ? complete : withEvents(complete, emit),
-    circuitState: (name) => Effect.flatMap(find(name), (member) => member.circuitState)
+    complete: (input, callOptions) => ask(input, callOptions),
+    stream: (input, callOptions) => Stream.fromPull(Reception.open((outlet) => ask(input, callOptions, outlet))),
+    circuitState: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.circuitState)
   }
 }
 
+type Answering = Effect.Effect<ChatResponse, LlmFuseError>
+
 const nameOf = (member: Member.Member): string => member.provider.name
 
-const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))
-
-/** Whether every candidate from an index on has an open circuit, or there is none. */
-const isNobodyLeft = (candidates: ReadonlyArray<Member.Member>, from: number): Effect.Effect<boolean> =>
-  Effect.suspend(() =>
-    Effect.every(candidates.slice(from), (member) => Effect.map(member.circuitState, (state) => state === "Open"))
-  )
-
-const deadlineMillis = (
-  callOptions: FuseOptions.CallOptions | undefined,
-  fallback: number | undefined
-): Either.Either<number, InvalidRequestError> =>
-  Either.mapLeft(
-    OptionCheck.durationMillis("deadline", callOptions?.deadline ?? fallback, "above-zero"),
-    (error) => new InvalidRequestError({ provider: "llmfuse", message: messageOf(error) })
-  )
-
-const messageOf = (error: ConfigError.ConfigError): string => ("message" in error ? error.message : String(error))
+/** How many candidates from an index on have a circuit that is not open. */
+const countLeft = (candidates: ReadonlyArray<Member.Member>, from: number): Effect.Effect<number> =>
+  Effect.suspend(() => {
+    const states = Effect.forEach(candidates.slice(from), (member) => member.circuitState)
+    return Effect.map(states, (all) => all.filter((state) => state !== "Open").length)
+  })
 
 const deadlineExceeded = (call: Call.Call, millis: number): DeadlineExceededError => {
   const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
@@ -172,9 +166,9 @@ const deadlineExceeded = (call: Call.Call, millis: number): DeadlineExceededErro
 }
 
 const withEvents =
-  (complete: Service["complete"], emit: Emit): Service["complete"] =>
-  (input, callOptions) =>
-    Effect.tapBoth(complete(input, callOptions), {
+  (emit: Emit) =>
+  (call: Answering): Answering =>
+    Effect.tapBoth(call, {
       onFailure: (error) => emit({ _tag: "CallFailed", error }),
       onSuccess: ({ provider, attempts, latency }) =>
         emit({ _tag: "CallSucceeded", provider, attempt: attempts.at(-1)?.number ?? 0, latency })

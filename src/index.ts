@@ -7,8 +7,22 @@ export {
   ConfigurationError,
   FuseClient
 } from "./FuseClient.ts"
-export type { CallOptions, Options, ProviderInput, Timeouts } from "./fuse/FuseOptions.ts"
+export type { Recovery } from "./fuse/CallStream.ts"
+export type { CallOptions, Options, ProviderInput } from "./fuse/FuseOptions.ts"
+export type { Timeouts } from "./fuse/Timeouts.ts"
 export { LlmFuse, type Service } from "./LlmFuse.ts"
+export type {
+  ChatEvent,
+  Finished,
+  ReasoningDelta,
+  Restarted,
+  Started,
+  StreamEnd,
+  StreamPart,
+  TextDelta,
+  ToolCallDelta,
+  WholeToolCall
+} from "./model/ChatEvent.ts"
 export type { ChatRequest } from "./model/ChatRequest.ts"
 export type { ChatResponse, FinishReason, ProviderAnswer, ToolCall } from "./model/ChatResponse.ts"
 export * as FailoverPolicy from "./model/FailoverPolicy.ts"

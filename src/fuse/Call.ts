@@ -14,6 +14,8 @@ import type { Usage } from "../model/Usage.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import type { Provider } from "../provider/Provider.ts"
+import type { CallStream } from "./CallStream.ts"
+import type { Timeouts } from "./Timeouts.ts"
 
 /** A call under way. */
 export interface Call {
@@ -22,6 +24,10 @@ export interface Call {
   /** Monotonic time. */
   readonly startMillis: number
   readonly deadline: Deadline | undefined
+  /** The call's own limits for its attempts. */
+  readonly timeouts: Timeouts | undefined
+  /** The caller's side, where the answer is handed out as it comes. */
+  readonly stream: CallStream | undefined
   /** Grows as the call goes on; the response and the errors hold this very list. */
   readonly attempts: Array<Attempt>
 }

@@ -6,6 +6,8 @@ import type { FuseEvent } from "../observability/FuseEvent.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import * as RetryPolicy from "../pipeline/RetryPolicy.ts"
 import type { Limits, Provider } from "../provider/Provider.ts"
+import { type Recovery, recoveries } from "./CallStream.ts"
+import * as Timeouts from "./Timeouts.ts"
 
 /** A provider, or an effect that yields one: `Groq` (the tag), `Groq.make({ model })`, or a provider of your own. */
 export type ProviderInput = Provider | Effect.Effect<Provider, unknown, unknown>
@@ -15,12 +17,6 @@ export type ProviderErrorOf<Input> = Input extends Effect.Effect<infer _A, infer
 
 /** What building the providers needs. */
 export type ProviderContextOf<Input> = Input extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
-
-/** Time limits. */
-export interface Timeouts {
-  /** The most that one attempt may take. Default: 30 seconds. A provider's own `timeout` wins. */
-  readonly attempt?: Duration.DurationInput | undefined
-}
 
 /** Options of `LlmFuse.layer` and `FuseClient.make`. */
 export interface Options<Providers extends ReadonlyArray<ProviderInput> = ReadonlyArray<ProviderInput>> {
@@ -32,10 +28,15 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
   readonly breaker?: CircuitBreaker.Options | undefined
   /** How much each provider may be asked; a provider's own `limits` win, each for itself. Default: no limit. */
   readonly limits?: Limits | undefined
-  /** Default: 30 seconds for an attempt. */
-  readonly timeouts?: Timeouts | undefined
+  /** The limits of an attempt. Default: 30 seconds each; `attempt` off for streams. */
+  readonly timeouts?: Timeouts.Timeouts | undefined
   /** The time budget of every call, over waits, attempts and providers; above zero. Default: none. */
   readonly deadline?: Duration.DurationInput | undefined
+  /**
+   * What happens when a stream breaks after its first content: it fails with `StreamInterruptedError` (`"fail"`), or says
+   * `Restarted` and begins afresh on the next provider (`"restart"`). Default: `"fail"`.
+   */
+  readonly recovery?: Recovery | undefined
   /** What each failure means. Default: `FailoverPolicy.default`, the failure table as it stands. */
   readonly failover?: FailoverPolicy.FailoverPolicy | undefined
   /** Called with everything that happens, as it happens. What it throws is lost and harms no call. Default: nobody. */
@@ -48,6 +49,10 @@ export interface CallOptions {
   readonly providers?: ReadonlyArray<string> | undefined
   /** The time budget of this call; wins over the option of the same name. */
   readonly deadline?: Duration.DurationInput | undefined
+  /** The limits of its attempts; each that is set wins over the options' `timeouts` and a provider's own `timeout`. */
+  readonly timeouts?: Timeouts.Timeouts | undefined
+  /** What happens when its stream breaks; wins over the option of the same name. */
+  readonly recovery?: Recovery | undefined
 }
 
 /** The options with all defaults in place. */
@@ -55,8 +60,9 @@ export interface Resolved {
   readonly retry: RetryPolicy.RetryPolicy
   readonly breaker: CircuitBreaker.Options
   readonly limits: Limits
-  readonly attemptMillis: number
+  readonly timeouts: Timeouts.Timeouts
   readonly deadlineMillis: number | undefined
+  readonly recovery: Recovery
   readonly failover: FailoverPolicy.FailoverPolicy
   readonly onEvent: ((event: FuseEvent) => void) | undefined
 }
@@ -68,6 +74,7 @@ const optionNames: ReadonlyArray<keyof Options> = [
   "limits",
   "timeouts",
   "deadline",
+  "recovery",
   "failover",
   "onEvent"
 ]
@@ -97,7 +104,7 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
       return yield* OptionCheck.refuse("providers", options.providers, "a list of at least one provider")
     }
     const timeouts = options.timeouts ?? {}
-    yield* OptionCheck.knownKeys("timeouts", timeouts, ["attempt"])
+    yield* Timeouts.resolve(timeouts, "timeouts")
     if (options.failover !== undefined && typeof options.failover.verdict !== "function") {
       return yield* OptionCheck.refuse("failover", options.failover, "a FailoverPolicy, such as FailoverPolicy.strict")
     }
@@ -106,11 +113,12 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
       retry: yield* RetryPolicy.make(options.retry),
       breaker: options.breaker ?? {},
       limits: yield* checkLimits(options.limits ?? {}, "limits"),
-      attemptMillis: yield* OptionCheck.durationMillis("timeouts.attempt", timeouts.attempt ?? 30_000, "above-zero"),
+      timeouts,
       deadlineMillis:
         options.deadline === undefined
           ? undefined
           : yield* OptionCheck.durationMillis("deadline", options.deadline, "above-zero"),
+      recovery: yield* OptionCheck.oneOf("recovery", options.recovery ?? "fail", recoveries),
       failover: options.failover ?? FailoverPolicy.default,
       onEvent: options.onEvent
     }

@@ -31,6 +31,7 @@ export const failureTable = {
   ConnectionError: row("yes", true, "counts"),
   TimeoutError: row("when-alone", true, "counts"),
   "TimeoutError:upstream": row("yes", true, "counts"),
+  "TimeoutError:shortened": row("when-alone", true, "ignored"),
   AuthenticationError: row("no", true, "opens"),
   ModelNotFoundError: row("no", true, "ignored"),
   InvalidRequestError: row("no", true, "ignored"),

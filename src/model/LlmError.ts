@@ -125,14 +125,20 @@ export class ServerError extends failure<ServerError>()("ServerError", {}, "serv
 /** The provider was not reached, or the connection broke: DNS, refused, reset, TLS. */
 export class ConnectionError extends failure<ConnectionError>()("ConnectionError", {}, "connection failed") {}
 
-/** Time ran out: one of our timers, or (`upstream`) the provider's own. */
+/**
+ * Time ran out: one of our timers, or (`upstream`) the provider's own. With `shortened`, the timer had been cut short so
+ * that the call's deadline leaves time for the providers still to come: the provider is not to blame.
+ */
 export class TimeoutError extends failure<TimeoutError>()(
   "TimeoutError",
-  { phase: Schema.Literal("headers", "firstToken", "contentGap", "attempt", "upstream") },
+  {
+    phase: Schema.Literal("headers", "firstToken", "contentGap", "attempt", "upstream"),
+    shortened: Schema.optional(Schema.Boolean)
+  },
   "timed out"
 ) {
   override get failureCase() {
-    return this.phase === "upstream" ? "upstream" : undefined
+    return this.phase === "upstream" ? "upstream" : this.shortened ? "shortened" : undefined
   }
 }
 

@@ -18,11 +18,26 @@ export const remaining = (deadline: Deadline | undefined): Effect.Effect<Duratio
     ? Effect.succeed(Duration.infinity)
     : Effect.map(Monotonic.millis, (now) => Duration.millis(Math.max(0, deadline.atMillis - now)))
 
-/** Whether a wait would leave any time after it. */
-export const fits = (deadline: Deadline | undefined, delay: Duration.Duration): Effect.Effect<boolean> =>
+/** The fair share of what is left, when so many others may still have to be asked; without a deadline, for ever. */
+export const share = (
+  deadline: Deadline | undefined,
+  others: Effect.Effect<number>
+): Effect.Effect<Duration.Duration> =>
+  deadline === undefined
+    ? Effect.succeed(Duration.infinity)
+    : Effect.zipWith(remaining(deadline), others, (left, count) =>
+        Duration.millis(Math.floor(Duration.toMillis(left) / (count + 1)))
+      )
+
+/** Whether a wait would leave any time of a share after it. */
+export const fits = (
+  deadline: Deadline | undefined,
+  delay: Duration.Duration,
+  others: Effect.Effect<number> = Effect.succeed(0)
+): Effect.Effect<boolean> =>
   deadline === undefined
     ? Effect.succeed(true)
-    : Effect.map(remaining(deadline), (left) => Duration.lessThan(delay, left))
+    : Effect.map(share(deadline, others), (part) => Duration.lessThan(delay, part))
 
 /** Interrupts the effect when the deadline comes, and fails with `onExpired()`. */
 export const within =

@@ -1,0 +1,84 @@
+/** Looks at a call before anybody is asked. */
+import { type ConfigError, Either } from "effect"
+import { type ChatRequest, normalize } from "../model/ChatRequest.ts"
+import { InvalidRequestError, UnknownProviderError } from "../model/LlmError.ts"
+import * as OptionCheck from "../model/OptionCheck.ts"
+import { type Recovery, recoveries } from "./CallStream.ts"
+import type { CallOptions, Resolved } from "./FuseOptions.ts"
+import type { Member } from "./Member.ts"
+import * as Timeouts from "./Timeouts.ts"
+
+/** A call that may begin. */
+export interface CheckedCall {
+  readonly request: ChatRequest
+  /** Whom to ask, in order. */
+  readonly candidates: ReadonlyArray<Member>
+  readonly deadlineMillis: number | undefined
+  /** The call's own limits. */
+  readonly timeouts: Timeouts.Timeouts | undefined
+  readonly recovery: Recovery
+}
+
+/** A name that is not in the list, or a request or option that is wrong in itself. */
+export type CallRefusal = UnknownProviderError | InvalidRequestError
+
+type Checked<A> = Either.Either<A, CallRefusal>
+
+const optionNames: ReadonlyArray<keyof CallOptions> = ["providers", "deadline", "timeouts", "recovery"]
+
+/** Finds a provider by its name. */
+export const find = (members: ReadonlyMap<string, Member>, name: string): Either.Either<Member, UnknownProviderError> =>
+  Either.fromNullable(members.get(name), () => {
+    const known = [...members.keys()]
+    const message = `no provider is called ${JSON.stringify(name)}; known: ${known.join(", ")}`
+    return new UnknownProviderError({ provider: String(name), known, message })
+  })
+
+/** A function that checks calls: what is wrong is named with its value and what is allowed. */
+export const make = (
+  members: ReadonlyMap<string, Member>,
+  options: Resolved
+): ((input: string | ChatRequest, callOptions: CallOptions | undefined) => Checked<CheckedCall>) => {
+  const everybody = [...members.values()]
+  const { deadlineMillis, recovery } = options
+
+  const candidatesFor = (names: ReadonlyArray<string> | undefined): Checked<ReadonlyArray<Member>> =>
+    names === undefined
+      ? Either.right(everybody)
+      : !Array.isArray(names) || names.length === 0 || new Set(names).size < names.length
+        ? refuse(`providers is ${JSON.stringify(names)}; allowed: a list of names, at least one, each once`)
+        : Either.all(names.map((name) => find(members, name)))
+
+  const withOptions = (request: ChatRequest, own: CallOptions): Checked<CheckedCall> =>
+    Either.gen(function* () {
+      yield* asRequestError(OptionCheck.knownKeys("", own, optionNames))
+      const candidates = yield* candidatesFor(own.providers)
+      if (own.timeouts !== undefined) yield* asRequestError(Timeouts.resolve(own.timeouts, "timeouts"))
+      return {
+        request,
+        candidates,
+        timeouts: own.timeouts,
+        deadlineMillis:
+          own.deadline === undefined
+            ? deadlineMillis
+            : yield* asRequestError(OptionCheck.durationMillis("deadline", own.deadline, "above-zero")),
+        recovery:
+          own.recovery === undefined
+            ? recovery
+            : yield* asRequestError(OptionCheck.oneOf("recovery", own.recovery, recoveries))
+      }
+    })
+
+  return (input, callOptions) => {
+    const request = normalize(input)
+    if (Either.isLeft(request)) return Either.left(request.left)
+    return callOptions === undefined
+      ? Either.right({ request: request.right, candidates: everybody, timeouts: undefined, deadlineMillis, recovery })
+      : withOptions(request.right, callOptions)
+  }
+}
+
+const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))
+
+const asRequestError = <A>(checked: Either.Either<A, ConfigError.ConfigError>): Checked<A> =>
+  Either.orElse(checked, (error) => refuse("message" in error ? error.message : String(error)))
