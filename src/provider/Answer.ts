@@ -10,10 +10,9 @@ import {
   ServerError
 } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
-import type { Reply } from "./Exchange.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
-import { oneLine } from "./Redaction.ts"
+import * as Reply from "./Reply.ts"
 
 /** An answer or the error that the reply is instead. */
 export type Read = Either.Either<ProviderAnswer, ProviderError>
@@ -36,21 +35,21 @@ export interface Draft {
  * `ServerError` or `OverloadedError`, and nothing at all is an `EmptyResponseError`; but what ended at the token limit
  * is an answer, however short.
  */
-export const settle = (reply: Reply, draft: Draft): Read => {
+export const settle = (head: Reply.Head, draft: Draft): Read => {
   const { text, toolCalls, reasoning, refusal, model, usage } = draft
   const told = finishReasons.get(draft.stopped?.toLowerCase() ?? "") ?? "unknown"
-  if (refusal !== undefined) return Either.left(blocked(reply, `the model refused: ${refusal}`))
-  if (told === "refusal") return Either.left(blocked(reply, `the model refused${text === "" ? "" : `: ${text}`}`))
-  if (told === "content-filter") return Either.left(blocked(reply, `the answer was stopped (${draft.stopped})`))
+  if (refusal !== undefined) return Either.left(blocked(head, `the model refused: ${refusal}`))
+  if (told === "refusal") return Either.left(blocked(head, `the model refused${text === "" ? "" : `: ${text}`}`))
+  if (told === "content-filter") return Either.left(blocked(head, `the answer was stopped (${draft.stopped})`))
   if (told === "error" || told === "overloaded") {
     const Failure = told === "error" ? ServerError : OverloadedError
-    return Either.left(new Failure(failure(reply, `the model stopped with "${draft.stopped}"`)))
+    return Either.left(new Failure(Reply.fieldsOf(head, `the model stopped with "${draft.stopped}"`)))
   }
   const finishReason = toolCalls.length > 0 && told !== "length" ? "tool-calls" : told
   if (text === "" && toolCalls.length === 0 && finishReason !== "length") {
-    return Either.left(new EmptyResponseError(failure(reply, "an answer with nothing in it")))
+    return Either.left(new EmptyResponseError(Reply.fieldsOf(head, "an answer with nothing in it")))
   }
-  const { requestId } = reply
+  const { requestId } = head
   return Either.right({
     text,
     finishReason,
@@ -63,13 +62,13 @@ export const settle = (reply: Reply, draft: Draft): Read => {
 }
 
 /** The error that a reply without an answer is: the one that it describes in a shape of its own, else invalid. */
-export const missing = (reply: Reply, what: string): Read =>
+export const missing = (reply: Reply.Reply, what: string): Read =>
   Json.at(reply.json, "message") !== undefined || Json.at(reply.json, "detail") !== undefined
     ? Either.left(HttpFailure.inBand({ ...reply, error: reply.json }))
-    : Either.left(new InvalidResponseError(failure(reply, `a body without ${what}`)))
+    : Either.left(new InvalidResponseError(Reply.fieldsOf(reply, `a body without ${what}`)))
 
 /** The error that an error object somewhere in a reply describes. */
-export const failed = (reply: Reply, error: unknown): Read => Either.left(HttpFailure.inBand({ ...reply, error }))
+export const failed = (reply: Reply.Reply, error: unknown): Read => Either.left(HttpFailure.inBand({ ...reply, error }))
 
 /** A tool call; what the model wrote as arguments is kept as text if it is no JSON. No text means no arguments. */
 export const toolCall = (id: string, name: string, written: string): ToolCall =>
@@ -78,15 +77,8 @@ export const toolCall = (id: string, name: string, written: string): ToolCall =>
     onRight: (parsed) => ({ id, name, arguments: parsed })
   })
 
-const failure = (reply: Reply, what: string) => ({
-  provider: reply.provider,
-  message: `${reply.provider}: ${oneLine(reply.redact(what))}`,
-  statusCode: reply.status,
-  requestId: reply.requestId
-})
-
-const blocked = (reply: Reply, what: string): ContentPolicyError =>
-  new ContentPolicyError({ ...failure(reply, what), stage: "response" })
+const blocked = (head: Reply.Head, what: string): ContentPolicyError =>
+  new ContentPolicyError({ ...Reply.fieldsOf(head, what), stage: "response" })
 
 /** The vendors' words. Together says `eos`, Mistral `model_length`, DeepSeek gives up for lack of resources. */
 const finishReasons: ReadonlyMap<string, FinishReason | "refusal" | "error" | "overloaded"> = new Map(

@@ -3,11 +3,11 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import { Effect } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import { type Message, textOf } from "../model/Message.ts"
-import type { Usage } from "../model/Usage.ts"
-import * as Answer from "./Answer.ts"
+import * as AnthropicAnswer from "./AnthropicAnswer.ts"
+import * as AnthropicStream from "./AnthropicStream.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as EventStream from "./EventStream.ts"
 import * as Exchange from "./Exchange.ts"
-import * as Json from "./Json.ts"
 import * as Provider from "./Provider.ts"
 import * as VendorTag from "./VendorTag.ts"
 
@@ -35,13 +35,19 @@ const make = Effect.fnUntraced(function* (options: Options) {
     keyHeader: { header: "x-api-key", prefix: "" },
     wireHeaders: { "anthropic-version": options.version ?? "2023-06-01" }
   })
-  const post = Exchange.make(yield* HttpClient.HttpClient, endpoint)
+  const client = yield* HttpClient.HttpClient
+  const post = Exchange.make(client, endpoint)
+  const open = Exchange.open(client, endpoint)
   return Provider.make({
     name,
     model,
     limits,
     timeout,
-    complete: (request) => Effect.flatMap(post(requestBody(request, options)), readReply)
+    complete: (request) => Effect.flatMap(post(requestBody(request, options)), AnthropicAnswer.read),
+    stream: (request) =>
+      Effect.map(open(requestBody(request, options, { stream: true })), (opened) =>
+        EventStream.parts(AnthropicStream.wire, opened)
+      )
   })
 })
 
@@ -50,7 +56,7 @@ export class Anthropic extends VendorTag.define<Anthropic>()("anthropic", make) 
 
 // Request
 
-const requestBody = (request: ChatRequest, options: Options) => {
+const requestBody = (request: ChatRequest, options: Options, streamed: object = {}) => {
   const systems = request.messages.filter(({ role }) => role === "system").map(({ content }) => textOf(content))
   const system = [...(request.system === undefined ? [] : [request.system]), ...systems].join("\n\n")
   return {
@@ -61,6 +67,7 @@ const requestBody = (request: ChatRequest, options: Options) => {
     temperature: request.temperature,
     top_p: request.topP,
     stop_sequences: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
+    ...streamed,
     ...request.extra
   }
 }
@@ -77,53 +84,4 @@ const turnsOf = (messages: ReadonlyArray<Message>) => {
     role,
     content: texts.length === 1 ? texts[0] : texts.map((text) => ({ type: "text", text }))
   }))
-}
-
-// Response
-
-const readReply = (reply: Exchange.Reply): Answer.Read => {
-  const { json } = reply
-  if (!Array.isArray(Json.at(json, "content"))) return Answer.missing(reply, "content")
-  const blocks = Json.list(Json.at(json, "content"))
-  const joined = (type: string) =>
-    blocks.map((block) => (Json.at(block, "type") === type ? (Json.text(Json.at(block, type)) ?? "") : "")).join("")
-  const stopped = Json.text(Json.at(json, "stop_reason"))
-  const details = Json.at(json, "stop_details")
-  return Answer.settle(reply, {
-    text: joined("text"),
-    model: Json.text(Json.at(json, "model")),
-    toolCalls: blocks.flatMap(toolCall),
-    reasoning: joined("thinking"),
-    // A refusal need not say anything, and what was written before it is not its reason.
-    refusal:
-      stopped === "refusal"
-        ? (Json.text(Json.at(details, "explanation")) ?? Json.text(Json.at(details, "category")))
-        : undefined,
-    stopped,
-    usage: usageOf(Json.at(json, "usage"))
-  })
-}
-
-const toolCall = (block: unknown) => {
-  const [id, name] = [Json.text(Json.at(block, "id")), Json.text(Json.at(block, "name"))]
-  if (Json.at(block, "type") !== "tool_use" || id === undefined || name === undefined) return []
-  return [{ id, name, arguments: Json.at(block, "input") ?? {} }]
-}
-
-/** Usage in one meaning: Anthropic leaves what it wrote to its cache and read from it out of `input_tokens`. */
-const usageOf = (usage: unknown): Usage | undefined => {
-  const tokens = (...path: ReadonlyArray<string>) => {
-    const count = Json.number(Json.at(usage, ...path))
-    return count !== undefined && count >= 0 ? count : undefined
-  }
-  const [input, output] = [tokens("input_tokens"), tokens("output_tokens")]
-  if (input === undefined || output === undefined) return undefined
-  const cached = tokens("cache_read_input_tokens")
-  const reasoning = tokens("output_tokens_details", "thinking_tokens")
-  return {
-    inputTokens: input + (tokens("cache_creation_input_tokens") ?? 0) + (cached ?? 0),
-    outputTokens: output,
-    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning })
-  }
 }

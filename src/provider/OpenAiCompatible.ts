@@ -3,11 +3,11 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import { Effect } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import { textOf } from "../model/Message.ts"
-import type { Usage } from "../model/Usage.ts"
-import * as Answer from "./Answer.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as EventStream from "./EventStream.ts"
 import * as Exchange from "./Exchange.ts"
-import * as Json from "./Json.ts"
+import * as OpenAiAnswer from "./OpenAiAnswer.ts"
+import * as OpenAiStream from "./OpenAiStream.ts"
 import * as Provider from "./Provider.ts"
 import * as VendorTag from "./VendorTag.ts"
 
@@ -21,6 +21,8 @@ export interface Dialect {
   readonly seedField?: "seed" | "random_seed" | undefined
   /** The header that carries the key. Default: `authorization`, as a bearer token. */
   readonly keyHeader?: "authorization" | "api-key" | undefined
+  /** Whether a stream is asked to say its usage. Default: true; Mistral does so unasked, and refuses what it does not know. */
+  readonly streamOptions?: boolean | undefined
 }
 
 /** Options of a server that speaks this wire. */
@@ -77,19 +79,30 @@ const build = Effect.fnUntraced(function* (
     wireHeaders: vendor?.headers,
     keyHeader: dialect.keyHeader === "api-key" ? { header: "api-key", prefix: "" } : undefined
   })
-  const post = Exchange.make(yield* HttpClient.HttpClient, endpoint)
+  const client = yield* HttpClient.HttpClient
+  const post = Exchange.make(client, endpoint)
+  const open = Exchange.open(client, endpoint)
   return Provider.make({
     name,
     model,
     limits,
     timeout,
-    complete: (request) => Effect.flatMap(post(requestBody(request, options, dialect)), readReply)
+    complete: (request) => Effect.flatMap(post(requestBody(request, options, dialect)), OpenAiAnswer.read),
+    stream: (request) =>
+      Effect.map(open(requestBody(request, options, dialect, streamed(dialect))), (opened) =>
+        EventStream.parts(OpenAiStream.wire, opened)
+      )
   })
 })
 
 // Request
 
-const requestBody = (request: ChatRequest, options: Omit<Options, keyof Dialect>, dialect: Dialect) => ({
+const requestBody = (
+  request: ChatRequest,
+  options: Omit<Options, keyof Dialect>,
+  dialect: Dialect,
+  streamed: object = {}
+) => ({
   model: options.model,
   messages: [
     ...(request.system === undefined ? [] : [{ role: "system", content: request.system }]),
@@ -101,83 +114,11 @@ const requestBody = (request: ChatRequest, options: Omit<Options, keyof Dialect>
   top_p: request.topP,
   stop: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
   [dialect.seedField ?? "seed"]: request.seed,
+  ...streamed,
   ...request.extra
 })
 
-// Response
-
-const readReply = (reply: Exchange.Reply): Answer.Read => {
-  const { json } = reply
-  if (!Array.isArray(Json.at(json, "choices"))) return Answer.missing(reply, "choices")
-  const choice = Json.list(Json.at(json, "choices"))[0]
-  // OpenRouter and Groq report what broke after the model had begun beside what it had written.
-  const error = Json.at(choice, "error") ?? Json.at(json, "x_groq", "error")
-  if (error !== undefined && error !== null) return Answer.failed(reply, { error })
-  const message = Json.at(choice, "message")
-  const parts = Json.list(Json.at(message, "content"))
-  const ofType = (type: string) => parts.filter((part) => Json.at(part, "type") === type)
-  return Answer.settle(reply, {
-    text:
-      Json.text(Json.at(message, "content")) ??
-      ofType("text")
-        .map((part) => Json.text(Json.at(part, "text")) ?? "")
-        .join(""),
-    model: Json.text(Json.at(json, "model")),
-    toolCalls: Json.list(Json.at(message, "tool_calls")).flatMap(toolCall),
-    reasoning:
-      Json.text(Json.at(message, "reasoning")) ??
-      Json.text(Json.at(message, "reasoning_content")) ??
-      ofType("thinking").map(thought).join(""),
-    refusal:
-      Json.text(Json.at(message, "refusal")) ?? Json.text(ofType("refusal").map((part) => Json.at(part, "refusal"))[0]),
-    stopped: Json.text(Json.at(choice, "finish_reason")),
-    usage: usageOf(Json.at(json, "usage"))
-  })
-}
-
-/** Mistral: a thought is a list of text parts. */
-const thought = (part: unknown): string => {
-  const thinking = Json.at(part, "thinking")
-  return (
-    Json.text(thinking) ??
-    Json.list(thinking)
-      .map((it) => Json.text(Json.at(it, "text")) ?? "")
-      .join("")
-  )
-}
-
-const toolCall = (call: unknown, index: number) => {
-  const name = Json.text(Json.at(call, "function", "name"))
-  const written = Json.at(call, "function", "arguments")
-  const id = Json.text(Json.at(call, "id")) ?? `call_${index}`
-  if (name === undefined) return []
-  // Servers that parse the arguments themselves send them as an object.
-  return [
-    Json.isRecord(written) ? { id, name, arguments: written } : Answer.toolCall(id, name, Json.text(written) ?? "")
-  ]
-}
-
-/**
- * Usage in one meaning. What the total has beyond prompt and completion is reasoning that the vendor left out of the
- * completion: xAI says how much, Gemini's compatible endpoint does not.
- */
-const usageOf = (usage: unknown): Usage | undefined => {
-  const tokens = (...path: ReadonlyArray<string>) => {
-    const count = Json.number(Json.at(usage, ...path))
-    return count !== undefined && count >= 0 ? count : undefined
-  }
-  const input = tokens("prompt_tokens")
-  const total = tokens("total_tokens")
-  const completion =
-    tokens("completion_tokens") ?? (total === undefined ? undefined : Math.max(0, total - (input ?? 0)))
-  if (input === undefined || completion === undefined) return undefined
-  const hidden = Math.max(0, (total ?? 0) - input - completion)
-  const cached = tokens("prompt_tokens_details", "cached_tokens") ?? tokens("prompt_cache_hit_tokens")
-  const reasoning = tokens("completion_tokens_details", "reasoning_tokens") ?? (hidden > 0 ? hidden : undefined)
-  return {
-    inputTokens: input,
-    outputTokens: completion + hidden,
-    ...(cached === undefined ? {} : { cachedInputTokens: Math.min(cached, input) }),
-    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning })
-  }
-}
+const streamed = ({ streamOptions = true }: Dialect) => ({
+  stream: true,
+  ...(streamOptions ? { stream_options: { include_usage: true } } : {})
+})

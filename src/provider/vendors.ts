@@ -31,7 +31,8 @@ export class Mistral extends OpenAiCompatible.Service<Mistral>()({
   name: "mistral",
   baseUrl: "https://api.mistral.ai/v1",
   apiKey: "MISTRAL_API_KEY",
-  seedField: "random_seed"
+  seedField: "random_seed",
+  streamOptions: false
 }) {}
 
 /** DeepSeek. Key: `DEEPSEEK_API_KEY`. */
