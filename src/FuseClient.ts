@@ -4,6 +4,7 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import type * as HttpClient from "@effect/platform/HttpClient"
 import {
   Cause,
+  Chunk,
   ConfigError,
   Context,
   Effect,
@@ -11,13 +12,18 @@ import {
   type Fiber,
   FiberId,
   Layer,
+  Option,
   Runtime,
   Scheduler,
   Schema,
-  Scope
+  Scope,
+  Stream
 } from "effect"
+import { EventIterator, type Source } from "./client/EventIterator.ts"
+import * as StreamSource from "./client/StreamSource.ts"
 import type * as FuseOptions from "./fuse/FuseOptions.ts"
 import { LlmFuse, type Service } from "./LlmFuse.ts"
+import type { ChatEvent } from "./model/ChatEvent.ts"
 import type { ChatRequest } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
 import type { CircuitState } from "./pipeline/CircuitState.ts"
@@ -64,6 +70,8 @@ const buildError = (cause: Cause.Cause<unknown>): unknown => {
 
 type Run = <A>(effect: (service: Service) => Effect.Effect<A, unknown>, signal?: AbortSignal) => Promise<A>
 
+type Open = <A>(stream: (service: Service) => Stream.Stream<A, unknown>, signal?: AbortSignal) => Source<A>
+
 /**
  * A client whose methods return promises. They reject with the typed error itself: `instanceof` and `_tag` both work.
  * State (circuits, limits) lives as long as the client.
@@ -75,10 +83,12 @@ type Run = <A>(effect: (service: Service) => Effect.Effect<A, unknown>, signal?:
  */
 export class FuseClient {
   readonly #run: Run
+  readonly #open: Open
   readonly #close: () => Promise<void>
 
-  private constructor(run: Run, close: () => Promise<void>) {
+  private constructor(run: Run, open: Open, close: () => Promise<void>) {
     this.#run = run
+    this.#open = open
     this.#close = close
   }
 
@@ -97,7 +107,7 @@ export class FuseClient {
     const built = building.unsafePoll()
     if (built !== null && Exit.isFailure(built)) throw buildError(built.cause)
 
-    const inFlight = new Set<() => void>()
+    const inFlight = new Set<(reason: unknown) => void>()
     let runtime = built === null ? undefined : built.value
     let closing: Promise<void> | undefined
 
@@ -118,15 +128,22 @@ export class FuseClient {
       return settled(fiber, inFlight, signal)
     }
 
+    const open: Open = (stream, signal) => {
+      if (closing !== undefined) return failing(closedError())
+      if (signal?.aborted) return failing(signal.reason)
+      if (runtime === undefined) return later(ready().then(() => open(stream, signal)))
+      return StreamSource.open(runtime, stream(Context.get(runtime.context, LlmFuse)), { signal, inFlight })
+    }
+
     const close = () => {
       closing ??= Promise.resolve().then(() => {
-        for (const stop of inFlight) stop()
+        for (const stop of inFlight) stop(closedError())
         building.unsafeInterruptAsFork(FiberId.none)
         return Effect.runPromise(Scope.close(scope, Exit.void))
       })
       return closing
     }
-    return new FuseClient(run, close)
+    return new FuseClient(run, open, close)
   }
 
   /** Asks the providers in order until one answers; a request is a string or a `ChatRequest`. */
@@ -134,6 +151,30 @@ export class FuseClient {
     if (options === undefined) return this.#run((service) => service.complete(request))
     const { signal, ...callOptions } = options
     return this.#run((service) => service.complete(request, callOptions), signal)
+  }
+
+  /**
+   * Asks as `complete` does, and hands out the answer as it comes: `for await (const event of client.stream("..."))`.
+   * It begins when the first event is asked for, and ends with `Finished` or by throwing one typed error. Leaving the
+   * loop, or an abort, stops everything at once.
+   */
+  stream(request: string | ChatRequest, options?: ClientCallOptions): EventIterator<ChatEvent> {
+    const { signal, ...callOptions } = options ?? {}
+    return new EventIterator(() => this.#open((service) => service.stream(request, callOptions), signal))
+  }
+
+  /**
+   * The text of the answer alone, piece by piece. It never restarts: joined, the pieces are the answer, or the loop
+   * throws, whatever `recovery` says.
+   */
+  text(request: string | ChatRequest, options?: ClientCallOptions): EventIterator<string> {
+    const { signal, ...callOptions } = options ?? {}
+    const texts = (service: Service) =>
+      Stream.mapChunks(
+        service.stream(request, { ...callOptions, recovery: "fail" }),
+        Chunk.filterMap((event) => (event._tag === "TextDelta" ? Option.some(event.text) : Option.none()))
+      )
+    return new EventIterator(() => this.#open(texts, signal))
   }
 
   /** Where a provider's circuit stands; rejects with `UnknownProviderError` for a name that is not in the list. */
@@ -152,10 +193,32 @@ export class FuseClient {
   }
 }
 
+const failing = (reason: unknown): Source<never> => ({
+  isStopped: () => false,
+  pull: () => Promise.reject(reason),
+  close: () => Promise.resolve()
+})
+
+/** A source that is not there yet. */
+const later = <A>(source: Promise<Source<A>>): Source<A> => {
+  let opened: Source<A> | undefined
+  source.then(
+    (it) => {
+      opened = it
+    },
+    () => undefined
+  )
+  return {
+    isStopped: () => opened?.isStopped() ?? false,
+    pull: () => source.then((it) => it.pull()),
+    close: () => source.then((it) => it.close()).catch(() => undefined)
+  }
+}
+
 /** The end of a fiber as a promise. An abort or a close rejects it at once and interrupts the fiber. */
 const settled = <A>(
   fiber: Fiber.RuntimeFiber<A, unknown>,
-  inFlight: Set<() => void>,
+  inFlight: Set<(reason: unknown) => void>,
   signal: AbortSignal | undefined
 ): Promise<A> =>
   new Promise((resolve, reject) => {
@@ -165,12 +228,11 @@ const settled = <A>(
       fiber.unsafeInterruptAsFork(FiberId.none)
     }
     const onAbort = () => stopWith(signal?.reason)
-    const onClose = () => stopWith(closedError())
     const leave = () => {
-      inFlight.delete(onClose)
+      inFlight.delete(stopWith)
       signal?.removeEventListener("abort", onAbort)
     }
-    inFlight.add(onClose)
+    inFlight.add(stopWith)
     signal?.addEventListener("abort", onAbort)
     fiber.addObserver((exit) => {
       leave()

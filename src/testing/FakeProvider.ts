@@ -1,9 +1,13 @@
 /** A provider without a network, for tests: fails as it is told, then replies; counts and records. */
-import { type Duration, Effect, Effectable } from "effect"
+import { type Duration, Effect, Effectable, Stream } from "effect"
+import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
-import type { Provider, Settings } from "../provider/Provider.ts"
+import type { Parts, Provider, Settings } from "../provider/Provider.ts"
+
+/** What a fake stream does next: hand over a part, wait by the clock of the program, or fail. */
+export type FakeStep = string | StreamPart | { readonly wait: Duration.DurationInput } | ProviderError
 
 /** How a fake behaves. */
 export interface Options extends Omit<Settings, "name"> {
@@ -11,7 +15,11 @@ export interface Options extends Omit<Settings, "name"> {
   readonly reply?: string | ProviderAnswer | ((request: ChatRequest) => string | ProviderAnswer) | undefined
   /** Errors of the first calls, one each. Default: none. */
   readonly errors?: ReadonlyArray<ProviderError> | undefined
-  /** How long each call takes, by the clock of the program (`TestClock` in a test). Default: no time. */
+  /**
+   * What the first streamed calls do once they have begun to respond, one script each. Default: the reply, word by word.
+   */
+  readonly streams?: ReadonlyArray<ReadonlyArray<FakeStep>> | undefined
+  /** How long each call takes (a streamed one: until it responds), by the clock of the program (`TestClock` in a test). Default: no time. */
   readonly latency?: Duration.DurationInput | undefined
 }
 
@@ -44,6 +52,9 @@ export class FakeProvider extends Effectable.Class<Provider> implements Provider
     return this.requests.length
   }
 
+  /** How many streamed calls have begun to respond, and how many of those have ended. */
+  readonly streamed = { opened: 0, closed: 0 }
+
   readonly complete = (request: ChatRequest): Effect.Effect<ProviderAnswer | string, ProviderError> =>
     Effect.suspend(() => {
       const { reply = "ok", errors = [], latency } = this.#options
@@ -56,7 +67,42 @@ export class FakeProvider extends Effectable.Class<Provider> implements Provider
       return latency === undefined ? outcome : Effect.delay(outcome, latency)
     })
 
+  readonly stream: NonNullable<Provider["stream"]> = (request) =>
+    Effect.flatMap(this.complete(request), (reply) => {
+      const script = this.#options.streams?.[this.streamed.opened]
+      const closing = Effect.sync(() => {
+        this.streamed.closed += 1
+      })
+      const opening = Effect.sync(() => {
+        this.streamed.opened += 1
+        return script === undefined ? wordByWord(reply) : play(script)
+      })
+      return Effect.acquireRelease(opening, () => closing)
+    })
+
   override commit(): Effect.Effect<Provider> {
     return Effect.succeed(this)
   }
 }
+
+const wordByWord = (reply: string | ProviderAnswer): Parts => {
+  const { text, reasoning, toolCalls = [], ...end } = typeof reply === "string" ? { text: reply } : reply
+  const words = text.split(/(?<=\s)(?=\S)/)
+  return play([
+    ...(reasoning === undefined ? [] : [{ _tag: "ReasoningDelta", text: reasoning } as const]),
+    ...words,
+    ...toolCalls.map((toolCall) => ({ _tag: "ToolCall", ...toolCall }) as const),
+    { _tag: "End", ...end }
+  ])
+}
+
+const play = (script: ReadonlyArray<FakeStep>): Parts =>
+  Stream.flatMap(
+    Stream.fromIterable(script).pipe(Stream.rechunk(1)),
+    (step): Parts =>
+      step instanceof Error
+        ? Stream.fail(step)
+        : typeof step === "object" && "wait" in step
+          ? Stream.drain(Stream.fromEffect(Effect.sleep(step.wait)))
+          : Stream.succeed(step)
+  )

@@ -1,0 +1,80 @@
+/** A stream run on a runtime, one pull at a time, until it ends or is stopped from outside. */
+import { Cause, type Chunk, Effect, Exit, type Fiber, FiberId, Option, Runtime, Scope, Stream } from "effect"
+import type { Source } from "./EventIterator.ts"
+
+/** What can stop the stream from outside. */
+export interface Stops {
+  /** Its abort stops the stream; what is being pulled rejects with its reason. */
+  readonly signal: AbortSignal | undefined
+  /** The functions that stop everything under way; the stream's own is among them while it runs. */
+  readonly inFlight: Set<(reason: unknown) => void>
+}
+
+/** Makes the source. The stream begins with the first pull. */
+export const open = <A>(
+  runtime: Runtime.Runtime<never>,
+  stream: Stream.Stream<A, unknown>,
+  { signal, inFlight }: Stops
+): Source<A> => {
+  const scope = Effect.runSync(Scope.make())
+  let pulling: Fiber.RuntimeFiber<Chunk.Chunk<A>, Option.Option<unknown>> | undefined
+  let settle: ((end: Promise<undefined>) => void) | undefined
+  let closing: Promise<void> | undefined
+  let stoppedBy: { readonly reason: unknown } | undefined
+
+  let pull = Effect.flatMap(Scope.extend(Stream.toPull(stream), scope), (next) => {
+    pull = next
+    return next
+  })
+
+  const close = (): Promise<void> => {
+    closing ??= (() => {
+      inFlight.delete(stop)
+      signal?.removeEventListener("abort", onAbort)
+      pulling?.unsafeInterruptAsFork(FiberId.none)
+      const closed = Runtime.runPromise(runtime, Effect.asVoid(Effect.exit(Scope.close(scope, Exit.void))))
+      settle?.(end())
+      return closed
+    })()
+    return closing
+  }
+
+  /** Nothing more; but whoever stopped the stream from outside is told of once. */
+  const end = (): Promise<undefined> => {
+    if (stoppedBy === undefined) return Promise.resolve(undefined)
+    const { reason } = stoppedBy
+    stoppedBy = undefined
+    return Promise.reject(reason)
+  }
+
+  const stop = (reason: unknown): void => {
+    stoppedBy = { reason }
+    close()
+  }
+  const onAbort = () => stop(signal?.reason)
+
+  inFlight.add(stop)
+  signal?.addEventListener("abort", onAbort)
+
+  return {
+    isStopped: () => stoppedBy !== undefined,
+    close,
+    pull: () =>
+      closing !== undefined
+        ? end()
+        : new Promise((resolve, reject) => {
+            settle = resolve
+            pulling = Runtime.runFork(runtime, pull)
+            pulling.addObserver((exit) => {
+              settle = undefined
+              if (closing !== undefined) return
+              if (Exit.isSuccess(exit)) return resolve(exit.value)
+              close()
+              const reason = Cause.squash(exit.cause)
+              if (!Option.isOption(reason)) reject(reason)
+              else if (Option.isNone(reason)) resolve(undefined)
+              else reject(reason.value)
+            })
+          })
+  }
+}
