@@ -74,6 +74,18 @@ const refused = [
   ],
   ["a module of Node", "src/model/File.ts", `import "node:fs"`, `imports "node:fs": src runs wherever fetch does`],
   [
+    "a server outside the fault server",
+    "src/testing/FakeHttp.ts",
+    `import "node:http"`,
+    `imports "node:http": src runs wherever fetch does`
+  ],
+  [
+    "what a fault server does not need of Node",
+    "src/testing/FaultDisk.ts",
+    `import "node:fs"`,
+    `imports "node:fs": src runs wherever fetch does`
+  ],
+  [
     "a package that users do not have",
     "src/model/Id.ts",
     `export { nanoid } from "nanoid"`,
@@ -118,6 +130,15 @@ describe("check-imports", () => {
     it.each(refused)("%s", (_, path, __, violation) => {
       assert.include(lines, `${path}:1: ${violation}`)
     })
+  })
+
+  it("lets the fault server open a port", () => {
+    const { code, lines } = run({
+      "src/testing/FaultServer.ts": `import "node:http"\nimport type { Socket } from "node:net"\nimport "node:timers"`
+    })
+
+    assert.deepStrictEqual(lines, ["check-imports: 14 imports of 11 files point down, without a circle"])
+    assert.strictEqual(code, 0)
   })
 
   it("refuses a circle within a layer and shows its path", () => {
