@@ -38,8 +38,13 @@ const cellsOf = ({ fault, observation, judgement }: Result): ReadonlyArray<strin
   `${observation.primary.length} / ${observation.fallback.length}`,
   gapsOf(observation.primary),
   secondsOf(observation.calls),
-  judgement.reasons.join("; ")
+  shortened(judgement.reasons.join("; "))
 ]
+
+const shortened = (text: string): string => {
+  const line = text.replace(/\s+/g, " ")
+  return line.length > 100 ? `${line.slice(0, 97)}...` : line
+}
 
 const headings = ["id", "the primary", "verdict", "attempts", "gaps, s", "took, s", "why"]
 

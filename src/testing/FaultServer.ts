@@ -116,7 +116,7 @@ export class FaultServer {
       entry = this.#log.begin(incoming.request)
       const { model, stream } = entry.request
       const exchange = { ...incoming, model, stream, id: `fault_${this.requests.length}` }
-      return yield* play(this.#behaviourFor(entry.request), exchange, response, entry)
+      yield* playOrSay(this.#behaviourFor(entry.request), exchange, response, entry)
     })
     const fiber = Effect.runFork(playing)
     this.#fibers.add(fiber)
@@ -131,10 +131,25 @@ export class FaultServer {
   #behaviourFor(request: FaultRequest): FaultBehaviour {
     return Either.getOrElse(
       Either.try(() => behaviourFor(this.#script, request)),
-      (error) => ({ status: 500, error: { message: `the script failed: ${error}` } })
+      (error) => unplayable("the script failed", error)
     )
   }
 }
+
+const unplayable = (what: string, error: unknown): FaultBehaviour => ({
+  status: 500,
+  error: { message: `FaultServer: ${what}: ${error}` }
+})
+
+/** A behaviour that cannot be played (a header that is none, a text that throws) is told, or at least ends. */
+const playOrSay: typeof play = (behaviour, exchange, response, entry) =>
+  Effect.catchAllDefect(play(behaviour, exchange, response, entry), (error) => {
+    if (!response.headersSent) return play(unplayable("it cannot be played", error), exchange, response, entry)
+    return Effect.sync(() => {
+      entry.end("cut")
+      response.destroy()
+    })
+  })
 
 const refuse = (response: ServerResponse): void => {
   response.writeHead(404, { "content-type": "application/json" })

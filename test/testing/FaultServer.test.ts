@@ -83,6 +83,28 @@ describe("FaultServer", () => {
     })
   })
 
+  it("says so where a behaviour cannot be played, or cuts it off", async () => {
+    const text = {
+      *[Symbol.iterator]() {
+        yield "One"
+        throw new Error("no more words")
+      }
+    }
+    await using server = await FaultServer.start({ header: { headers: { "no header": "x" } }, text: { text, gap: 1 } })
+
+    const header = await ask(server, { model: "header" })
+    const cut = await ask(server, { model: "text" })
+    await server.idle()
+
+    assert.strictEqual(header.status, 500)
+    assert.match(header.body, /FaultServer: it cannot be played: TypeError.*no header/)
+    assert.instanceOf(cut.error, TypeError)
+    assert.deepStrictEqual(
+      server.requests.map(({ ended }) => ended?.how),
+      ["answered", "cut"]
+    )
+  })
+
   it("refuses every other path and method, and does not log it", async () => {
     await using server = await FaultServer.start()
 
