@@ -109,6 +109,7 @@ export class FuseClient {
 
     const inFlight = new Set<(reason: unknown) => void>()
     let runtime = built === null ? undefined : built.value
+    let service: Service | undefined
     let closing: Promise<void> | undefined
 
     const ready = () =>
@@ -124,8 +125,10 @@ export class FuseClient {
       if (closing !== undefined) return Promise.reject(closedError())
       if (signal?.aborted) return Promise.reject(signal.reason)
       if (runtime === undefined) return ready().then(() => run(effect, signal))
-      const fiber = Runtime.runFork(runtime, effect(Context.get(runtime.context, LlmFuse)))
-      return settled(fiber, inFlight, signal)
+      service ??= Context.get(runtime.context, LlmFuse)
+      const fiber = Runtime.runFork(runtime, effect(service))
+      const ended = fiber.unsafePoll()
+      return ended === null ? settled(fiber, inFlight, signal) : fromExit(ended)
     }
 
     const open: Open = (stream, signal) => {
@@ -214,6 +217,9 @@ const later = <A>(source: Promise<Source<A>>): Source<A> => {
     close: () => source.then((it) => it.close()).catch(() => undefined)
   }
 }
+
+const fromExit = <A>(exit: Exit.Exit<A, unknown>): Promise<A> =>
+  Exit.isSuccess(exit) ? Promise.resolve(exit.value) : Promise.reject(Cause.squash(exit.cause))
 
 /** The end of a fiber as a promise. An abort or a close rejects it at once and interrupts the fiber. */
 const settled = <A>(

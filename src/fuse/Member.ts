@@ -1,6 +1,5 @@
 /** A provider with the stages that guard it. */
 import { type ConfigError, Duration, Effect, type Scope } from "effect"
-import type { ChatResponse } from "../model/ChatResponse.ts"
 import type { CandidateError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
@@ -8,7 +7,6 @@ import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as TokenBucket from "../pipeline/TokenBucket.ts"
 import * as Watch from "../pipeline/Watch.ts"
 import type { Limits, Provider } from "../provider/Provider.ts"
-import type * as Call from "./Call.ts"
 import { reasonOf } from "./CallStream.ts"
 import type { Emit } from "./Emit.ts"
 import { checkLimits, type Resolved } from "./FuseOptions.ts"
@@ -16,14 +14,9 @@ import * as Timeouts from "./Timeouts.ts"
 import * as Visit from "./Visit.ts"
 
 /** A provider in the list, with its own circuit and limits. */
-export interface Member {
+export interface Member extends Visit.Visits {
   readonly provider: Provider
   readonly circuitState: Effect.Effect<CircuitState.CircuitState>
-  /**
-   * Has the provider answer a call, behind its breaker, with retries, limits and timeouts. `others` counts the providers
-   * that could take the call over.
-   */
-  readonly ask: (call: Call.Call, others: Effect.Effect<number>) => Effect.Effect<ChatResponse, CandidateError>
 }
 
 /** What a typed failure means for the circuit: the failure table's word, with the hint that the error brings. */
@@ -86,6 +79,6 @@ export const make = (
       Effect.sync(() => Watch.make(timeLimits.wholeMillis)),
       ({ stop }) => stop
     )
-    const ask = Visit.make({ provider, options, emit, bucket, breaker, timeouts, limits: timeLimits, watch })
-    return { provider, circuitState: breaker.state, ask }
+    const visits = Visit.make({ provider, options, emit, bucket, breaker, timeouts, limits: timeLimits, watch })
+    return { provider, circuitState: breaker.state, ...visits }
   })

@@ -47,10 +47,16 @@ interface Visit {
   isOver: boolean
 }
 
-/** Has the provider answer a call. `others` counts the providers that could take the call over. */
-export const make = (
-  stages: Stages
-): ((call: Call.Call, others: Effect.Effect<number>) => Effect.Effect<ChatResponse, CandidateError>) => {
+/** What a call can do at a provider. */
+export interface Visits {
+  /** Has the provider answer a call. `others` counts the providers that could take the call over. */
+  readonly ask: (call: Call.Call, others: Effect.Effect<number>) => Effect.Effect<ChatResponse, CandidateError>
+  /** Notes in the story of the call that, and why, the provider did not answer it. */
+  readonly noteFailure: (call: Call.Call, error: CandidateError) => void
+}
+
+/** The visits to a provider behind its stages. */
+export const make = (stages: Stages): Visits => {
   const { provider, options, emit, bucket, breaker, limits, watch } = stages
   const { name } = provider
 
@@ -188,8 +194,8 @@ export const make = (
     }
   })
 
-  return (call, others) =>
-    Effect.mapError(
+  return {
+    ask: (call, others) =>
       breaker.withPermit((permit) => {
         const visit: Visit = {
           call,
@@ -204,11 +210,11 @@ export const make = (
         const next = Effect.suspend(() => (bucket === undefined ? sendNow(visit, 0) : sendWithToken(visit, bucket)))
         return permit.isProbe ? next : retry(next, options.retry, () => hooks(visit))
       }),
-      (error) => {
-        if (error._tag === "CircuitOpenError") rejected(call, 0, error)
-        return Call.tell(call, error)
-      }
-    )
+    noteFailure: (call, error) => {
+      if (error._tag === "CircuitOpenError") rejected(call, 0, error)
+      Call.tell(call, error)
+    }
+  }
 }
 
 /** The failure of an attempt, with the text that had come: what the caller has been handed makes it a broken stream. */

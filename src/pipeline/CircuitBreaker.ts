@@ -139,9 +139,11 @@ const fromRef = <E>(
   const settle = (permit: CircuitState.Permit, outcome: CircuitState.Outcome, error: unknown) =>
     decide((state, now) => [undefined, CircuitState.settle(state, permit, outcome, rules, now, error)])
 
-  const settleSuccess = (permit: CircuitState.Permit) =>
+  const settleSuccess = <A>(permit: CircuitState.Permit, value: A): Effect.Effect<A> =>
     Effect.flatMap(Ref.get(ref), (state) =>
-      state._tag === "Closed" && state.failures === 0 ? Effect.void : settle(permit, "success", undefined)
+      state._tag === "Closed" && state.failures === 0
+        ? Effect.succeed(value)
+        : Effect.as(settle(permit, "success", undefined), value)
     )
 
   const settleFailure = (permit: CircuitState.Permit, cause: Cause.Cause<E>) => {
@@ -157,17 +159,22 @@ const fromRef = <E>(
     )
   }
 
+  const settled = <A, E1 extends E, R>(permit: CircuitState.Permit, effect: Effect.Effect<A, E1, R>) =>
+    Effect.matchCauseEffect(effect, {
+      onSuccess: (value) => settleSuccess(permit, value),
+      onFailure: (cause) =>
+        Effect.uninterruptible(Effect.zipRight(settleFailure(permit, cause), Effect.failCause(cause)))
+    })
+
+  // Closed is the state that nearly all calls meet: they take nothing, so an interruption has nothing to give back.
+  // A probe takes a place, which nothing may keep.
   const withPermit: CircuitBreaker<E>["withPermit"] = (use) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Ref.get(ref), (state) => {
-        const under = (permit: CircuitState.Permit) =>
-          Effect.matchCauseEffect(restore(Effect.suspend(() => use(permit))), {
-            onSuccess: (value) => Effect.as(settleSuccess(permit), value),
-            onFailure: (cause) => Effect.zipRight(settleFailure(permit, cause), Effect.failCause(cause))
-          })
-        // Closed is the state that nearly all calls meet: they are let through without a further step.
-        return state._tag === "Closed" ? under(state.permit) : Effect.flatMap(acquire, under)
-      })
+    Effect.flatMap(Ref.get(ref), (state) =>
+      state._tag === "Closed"
+        ? settled(state.permit, use(state.permit))
+        : Effect.uninterruptibleMask((restore) =>
+            Effect.flatMap(acquire, (permit) => settled(permit, restore(Effect.suspend(() => use(permit)))))
+          )
     )
 
   return {

@@ -6,6 +6,8 @@ import type { LazyArg } from "effect/Function"
 export interface Options<E, E2> {
   /** Whether the next candidate may be asked after a failure. If not, that failure ends the search. Default: it may. */
   readonly mayFailOver?: ((error: E) => boolean) | undefined
+  /** Told of every failure, with the position of the candidate, before anything else is done about it. */
+  readonly onFailure?: ((error: E, position: number) => void) | undefined
   /** Run before the next candidate is asked, with the positions of both. A defect in it ends nothing. */
   readonly onFailover?: ((error: E, from: number, to: number) => Effect.Effect<void>) | undefined
   /** The failure when no candidate has answered, from all their errors in order. */
@@ -38,10 +40,11 @@ export const failover = <Candidate, A, E, R, E2>(
 const afterFirst = <Candidate, A, E, R, E2>(
   candidates: ReadonlyArray<Candidate>,
   ask: (candidate: Candidate, position: number) => Effect.Effect<A, E, R>,
-  { mayFailOver = () => true, onFailover, onExhausted }: Options<E, E2>,
+  { mayFailOver = () => true, onFailure = () => undefined, onFailover, onExhausted }: Options<E, E2>,
   firstError: E
 ): Effect.Effect<A, E | E2, R> => {
   const errors = [firstError]
+  onFailure(firstError, 0)
   if (!mayFailOver(firstError)) return Effect.fail(firstError)
   const exhausted = Effect.suspend(() => Effect.fail(onExhausted(errors)))
   if (candidates.length === 1) return exhausted
@@ -58,6 +61,7 @@ const afterFirst = <Candidate, A, E, R, E2>(
         onSuccess: (answer): Effect.Effect<Effect.Effect<A, E>, E> => Effect.succeed(Effect.succeed(answer)),
         onFailure: (error): Effect.Effect<Effect.Effect<A, E>, E> => {
           errors.push(error)
+          onFailure(error, index + 1)
           return mayFailOver(error)
             ? Effect.zipRight(announced(error), Effect.fail(error))
             : Effect.succeed(Effect.fail(error))
