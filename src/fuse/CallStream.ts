@@ -24,10 +24,8 @@ export interface Outlet {
 
 /** A stream that broke after its first content. */
 interface Broken {
-  readonly error: CandidateError
-  readonly reason: ProviderError
+  readonly error: ProviderError
   readonly discarded: string
-  isTold: boolean
 }
 
 /** A streamed call under way. */
@@ -45,9 +43,8 @@ export const make = (recovery: Recovery, outlet: Outlet): CallStream => ({ recov
 export const commit = (stream: CallStream, provider: string, model: string | undefined): ReadonlyArray<ChatEvent> => {
   const started: ChatEvent = { _tag: "Started", provider, model: model ?? "" }
   const { broken } = stream
-  if (broken === undefined || broken.isTold) return [started]
-  broken.isTold = true
-  const { reason, discarded } = broken
+  if (broken === undefined) return [started]
+  const { error: reason, discarded } = broken
   return [{ _tag: "Restarted", provider: reason.provider, reason, discarded }, started]
 }
 
@@ -57,7 +54,7 @@ export const commit = (stream: CallStream, provider: string, model: string | und
  */
 export const breakOff = (stream: CallStream, reason: ProviderError, text: string): ProviderError => {
   const error = reason instanceof ContentPolicyError ? reason : interrupted(reason, text)
-  stream.broken = { error, reason: error, discarded: text, isTold: false }
+  stream.broken = { error, discarded: text }
   return error
 }
 
