@@ -1,16 +1,16 @@
-/** An outage in four acts, on embedded providers. */
+/** An outage in four acts, and a stream that is cut in a fifth, on embedded providers. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { FuseClient, OpenAiCompatible } from "../../src/index.ts"
-import { answering, limitingOnce, overloaded, startEmbedded } from "./embedded.ts"
+import { FaultServer } from "../../src/testing.ts"
 import { paint, printAnswer, say } from "./output.ts"
+import { script } from "./script.ts"
 import { makeTrail } from "./trail.ts"
 import { keyVariables } from "./vendors.ts"
-
-const canned = answering("This answer is canned: embedded providers hold no model. Set an API key to ask a real one.")
+import { showWords } from "./words.ts"
 
 const resetMillis = 3000
 
-/** Asks the same question four times while the first of two providers has an outage and recovers from it. */
+/** Asks the same question five times while the first of two providers has an outage, recovers, and breaks off. */
 export const demonstrateOutage = async (question: string, signal: AbortSignal): Promise<void> => {
   say(
     `No API key found in the environment or in .env. Looked for:
@@ -19,8 +19,8 @@ export const demonstrateOutage = async (question: string, signal: AbortSignal): 
 
 So two providers are embedded in this demo, alpha and beta: real HTTP on 127.0.0.1, but canned answers, not a model's.`
   )
-  await using embedded = await startEmbedded({ alpha: overloaded, beta: canned })
-  const provider = (name: string) => OpenAiCompatible.make({ name, baseUrl: embedded.baseUrl(name), model: "canned" })
+  await using server = await FaultServer.start(script)
+  const provider = (name: keyof typeof script) => OpenAiCompatible.make({ name, baseUrl: server.url, model: name })
 
   await using client = FuseClient.make({
     providers: [provider("alpha"), provider("beta")],
@@ -28,8 +28,9 @@ So two providers are embedded in this demo, alpha and beta: real HTTP on 127.0.0
     breaker: { failureThreshold: 2, resetTimeout: resetMillis },
     onEvent: makeTrail()
   })
+  const tell = (text: string) => say(paint("bold", `\n${text}`))
   const act = async (title: string) => {
-    say(paint("bold", `\n${title}`))
+    tell(title)
     printAnswer(await client.complete(question, { signal }))
   }
 
@@ -37,12 +38,12 @@ So two providers are embedded in this demo, alpha and beta: real HTTP on 127.0.0
     "1. alpha has an outage. It is asked three times, with random waits below 0.4 s and 0.8 s; then beta takes over."
   )
   await act("2. The same again. It is alpha's second failed call in a row: its circuit opens.")
-
-  embedded.change("beta", limitingOnce(1, canned))
   await act("3. alpha is now skipped without a request. beta limits its rate and names a wait, which is kept to.")
 
-  embedded.change("alpha", canned)
-  say(paint("bold", `\nalpha has recovered. ${resetMillis / 1000} s later its circuit lets one attempt through.`))
+  tell(`alpha has recovered. ${resetMillis / 1000} s later its circuit lets one attempt through.`)
   await sleep(resetMillis, undefined, { signal })
   await act("4. That attempt succeeds: the circuit closes, and alpha answers again.")
+
+  tell(`5. A stream: alpha's is cut in the middle of the answer. With recovery: "restart", beta begins afresh.`)
+  await showWords(client.stream(question, { recovery: "restart", signal }))
 }

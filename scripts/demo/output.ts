@@ -2,8 +2,33 @@
 import { styleText } from "node:util"
 import type { ChatResponse } from "../../src/index.ts"
 
-/** Prints lines that are not the answer. */
-export const say = (text: string): void => console.error(text)
+/** What is to be said when the line that is being written ends; `undefined` where none is. */
+let heldBack: Array<string> | undefined
+
+/** Prints lines that are not the answer. Where a line is being written, they wait for its end. */
+export const say = (text: string): void => {
+  if (heldBack === undefined) console.error(text)
+  else heldBack.push(text)
+}
+
+/** Begins a line that is written piece by piece. */
+export const beginLine = (text: string): void => {
+  heldBack = []
+  process.stderr.write(text)
+}
+
+/** Adds a piece to the line. */
+export const continueLine = (text: string): void => {
+  process.stderr.write(text)
+}
+
+/** Ends the line, if one is being written. */
+export const endLine = (): void => {
+  if (heldBack === undefined) return
+  const texts = ["", ...heldBack]
+  heldBack = undefined
+  for (const text of texts) say(text)
+}
 
 /** Prints the answer below what was said. */
 export const printAnswer = (response: ChatResponse): void => {

@@ -52,7 +52,8 @@ const passingOver = (error: Passed): string =>
     ? `skipped, its circuit is open for another ${seconds(error.retryAfter ?? 0)}; next is`
     : "fails over to"
 
-const line = (provider: string, fact: string): string => `  ${provider.padEnd(10)}  ${fact}`
+/** A fact about a provider. */
+export const line = (provider: string, fact: string): string => `  ${provider.padEnd(10)}  ${fact}`
 
 const attemptLine = (
   provider: string,

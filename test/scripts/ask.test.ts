@@ -112,7 +112,7 @@ const access = (baseUrl: (vendor: string) => string, ...vendors: ReadonlyArray<s
 
 // Tests
 
-describe("ask: arguments", { timeout: 30_000 }, () => {
+describe("ask: arguments", { timeout: 60_000 }, () => {
   it("tells its usage where there is no question, more than one, or an unknown flag", async () => {
     const outcomes = await Promise.all([ask([]), ask(["  "]), ask(["What", "now?"]), ask(["--nope", "What?"])])
 
@@ -134,20 +134,24 @@ describe("ask: arguments", { timeout: 30_000 }, () => {
   })
 })
 
-describe("ask: without a key", { timeout: 30_000 }, () => {
+describe("ask: without a key", { timeout: 60_000 }, () => {
   let demo: Awaited<ReturnType<typeof ask>>
+  /** What came to stderr, in the pieces in which it came. */
+  const pieces: Array<string> = []
 
   beforeAll(async () => {
-    demo = await ask(["What is a circuit breaker?"])
-  }, 30_000)
+    const { child, outcome } = start(["What is a circuit breaker?"])
+    child.stderr?.on("data", (piece) => pieces.push(String(piece)))
+    demo = await outcome
+  }, 60_000)
 
-  it("ends well and says what it did without", () => {
+  it("ends well, by itself, and says what it did without", () => {
     assert.strictEqual(demo.code, 0)
     assert.match(demo.stderr, /^No API key found in the environment or in \.env\. Looked for:\n {2}GROQ_API_KEY /)
     assert.include(demo.stderr, "canned answers, not a model's")
   })
 
-  it("shows a retry, a failover, and a circuit that opens, skips, probes and closes, in this order", () => {
+  it("shows a retry, a failover, a circuit that opens, skips, probes and closes, and a restart, in this order", () => {
     const facts = [
       /alpha +attempt 1 +failed +\d+ ms +OverloadedError: HTTP 503: The server is currently overloaded/,
       /alpha +waits \d\.\d\d s before attempt 2/,
@@ -160,7 +164,13 @@ describe("ask: without a key", { timeout: 30_000 }, () => {
       /beta +waits 1\.\d\d s before attempt 2/,
       /alpha +circuit half-open/,
       /alpha +attempt 1 +ok +\d+ ms$/,
-      /alpha +circuit closed/
+      /alpha +circuit closed/,
+      /alpha +Canned as well, /,
+      /alpha +attempt 1 +failed +\d+ ms +StreamInterruptedError: /,
+      /alpha +fails over to beta/,
+      /alpha +cut after 13 words, which are void; beta begins afresh/,
+      /beta +This answer is canned: .+ a real one\.$/,
+      /beta +attempt 1 +ok +\d+ ms$/
     ]
     const lines = demo.stderr.split("\n")
 
@@ -172,19 +182,29 @@ describe("ask: without a key", { timeout: 30_000 }, () => {
     }
   })
 
+  it("shows the words that turn out void as they come, and on stderr alone", () => {
+    const [, words = ""] = demo.stderr.match(/^ {2}alpha +(Canned as well, .+)$/m) ?? []
+    const start = demo.stderr.indexOf(words)
+    const cameBefore = pieces.map((_, index) => pieces.slice(0, index).join("").length)
+
+    assert.strictEqual(words.split(" ").length, 13)
+    assert.isTrue(cameBefore.some((length) => length > start && length < start + words.length))
+    assert.notInclude(demo.stdout, "Canned as well")
+  })
+
   it("prints nothing but the answers to stdout, and no colours where there is no terminal", () => {
     const lines = demo.stdout.trimEnd().split("\n")
 
     assert.deepStrictEqual(
       lines.map((line) => line.split(" ")[0]),
-      ["[beta]", "[beta]", "[beta]", "[alpha]"]
+      ["[beta]", "[beta]", "[beta]", "[alpha]", "[beta]"]
     )
-    for (const line of lines) assert.match(line, /^\[\w+\] This answer is canned/)
+    for (const line of lines) assert.match(line, /^\[\w+\] This answer is canned: .+ a real one\.$/)
     assert.notInclude(demo.stdout + demo.stderr, "\u001b")
   })
 })
 
-describe("ask: with keys", { timeout: 30_000 }, () => {
+describe("ask: with keys", { timeout: 60_000 }, () => {
   it("fails over to the next vendor and shows both", async () => {
     const { baseUrl, requests } = await serveVendors(({ vendor }, response) =>
       vendor === "groq" ? sendOverload(response) : sendAnswer(response, "Hello.\nHow are you?")
