@@ -527,6 +527,17 @@ describe("the timers of a stream", () => {
     })
   )
 
+  it.effect("contentGap: at that moment also where it is much shorter than the other limits", () =>
+    Effect.gen(function* () {
+      const groq = FakeProvider.make("groq", { latency: "1 second", streams: [["One ", { wait: "1 hour" }]] })
+      const fuse = yield* make({ providers: [groq, hello()], timeouts: { contentGap: "3 seconds" }, ...restarting })
+
+      const { events } = yield* collect(fuse.stream("hi"))
+
+      assert.deepInclude(firstFailure(events), { phase: "contentGap", after: 4000 })
+    })
+  )
+
   it.effect("attempt: the whole of it, and off unless it is set", () =>
     Effect.gen(function* () {
       const slow: ReadonlyArray<FakeStep> = Array.from(
