@@ -72,6 +72,10 @@ const main = async (): Promise<number> => {
         rival,
         faults.map(({ id }) => id)
       )
+      if (results === undefined) {
+        console.error(`\n${rival.name}: the process ended early`)
+        continue
+      }
       all.push({ system: rival, results })
       print({ system: rival, results })
     }
