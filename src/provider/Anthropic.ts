@@ -44,10 +44,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     limits,
     timeout,
     complete: (request) => Effect.flatMap(post(requestBody(request, options)), AnthropicAnswer.read),
-    stream: (request) =>
-      Effect.map(open(requestBody(request, options, { stream: true })), (opened) =>
-        EventStream.parts(AnthropicStream.wire, opened)
-      )
+    stream: (request) => EventStream.open(AnthropicStream.wire, open(requestBody(request, options, { stream: true })))
   })
 })
 

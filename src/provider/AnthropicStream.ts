@@ -1,6 +1,6 @@
 /** Anthropic's Messages: an answer in events. */
 import * as AnthropicAnswer from "./AnthropicAnswer.ts"
-import type * as EventStream from "./EventStream.ts"
+import type * as EventReader from "./EventReader.ts"
 import * as Json from "./Json.ts"
 import * as Reply from "./Reply.ts"
 import * as StreamDraft from "./StreamDraft.ts"
@@ -45,8 +45,17 @@ const take = (draft: StreamDraft.StreamDraft, json: unknown): void => {
 }
 
 const takeStart = (draft: StreamDraft.StreamDraft, { message }: StreamEvent): void => {
+  const id = Json.text(message?.id)
+  if (draft.id !== undefined && id !== draft.id) startAgain(draft)
+  draft.id = id
   draft.model ??= Json.text(message?.model)
   takeUsage(draft, message?.usage)
+}
+
+/** A second message within the stream stands instead of the first. Text that was handed out cannot be taken back. */
+const startAgain = (draft: StreamDraft.StreamDraft): void => {
+  draft.calls = []
+  if (draft.text !== "") draft.broken = "another message began within the first"
 }
 
 const takeDelta = (draft: StreamDraft.StreamDraft, { delta, index }: StreamEvent): void => {
@@ -65,7 +74,9 @@ const takeBlock = (draft: StreamDraft.StreamDraft, { content_block: block, index
     const call = StreamDraft.addCall(draft, Json.number(index))
     call.id = Json.text(block.id)
     call.name = Json.text(block.name)
-    StreamDraft.addArguments(draft, call, "")
+    // Anthropic sends an empty input, and the arguments after it.
+    const isGiven = Json.isRecord(block.input) && Object.keys(block.input).length > 0
+    StreamDraft.addArguments(draft, call, isGiven ? JSON.stringify(block.input) : "")
   }
 }
 
@@ -82,7 +93,7 @@ const takeUsage = (draft: StreamDraft.StreamDraft, usage: unknown): void => {
 }
 
 /** How the events of this wire are read. */
-export const wire: EventStream.Wire = {
+export const wire: EventReader.Wire = {
   terminator: "message_stop",
   take,
   usage: AnthropicAnswer.usageOf,

@@ -1,29 +1,11 @@
 /** The body of a response as the parts of an answer. */
 import type { HttpClientError } from "@effect/platform/HttpClientError"
-import { Chunk, Clock, Effect, Either, Fiber, Option, type Scope, Stream } from "effect"
+import { Channel, Chunk, Effect, Either, type Scope, Stream } from "effect"
 import type { StreamPart } from "../model/ChatEvent.ts"
-import { InvalidResponseError, type ProviderError, StreamInterruptedError } from "../model/LlmError.ts"
-import type { Usage } from "../model/Usage.ts"
-import type * as Answer from "./Answer.ts"
+import type { ProviderError } from "../model/LlmError.ts"
+import * as Connection from "./Connection.ts"
+import * as EventReader from "./EventReader.ts"
 import type * as Exchange from "./Exchange.ts"
-import * as HttpFailure from "./HttpFailure.ts"
-import * as Json from "./Json.ts"
-import * as Rejection from "./Rejection.ts"
-import * as Reply from "./Reply.ts"
-import * as Sse from "./Sse.ts"
-import * as StreamDraft from "./StreamDraft.ts"
-
-/** What an adapter says about its wire. */
-export interface Wire {
-  /** What a stream ends with, in words. */
-  readonly terminator: string
-  /** Takes an event into the draft. What it throws says that the event is malformed. */
-  readonly take: (draft: StreamDraft.StreamDraft, event: unknown) => void
-  /** The vendor's usage in our words. */
-  readonly usage: (usage: unknown) => Usage | undefined
-  /** The answer that a whole body is. */
-  readonly answer: (reply: Reply.Reply) => Answer.Read
-}
 
 /** The parts of a provider's answer. */
 export type Parts = Stream.Stream<StreamPart, ProviderError>
@@ -31,118 +13,49 @@ export type Parts = Stream.Stream<StreamPart, ProviderError>
 /** How long after the finish reason a stream may still say its usage and its end, in milliseconds. */
 export const graceMillis = 2000
 
-/** The parts as the body brings them; a body that is no stream is read as what it is. */
-export const parts = (wire: Wire, { head, response }: Exchange.Opened): Parts =>
-  /\b(?:json|html)\b/i.test(head.headers["content-type"] ?? "")
-    ? Stream.unwrap(
-        Effect.map(Effect.flatMap(Reply.read(head, response), wire.answer), (answer) =>
-          Stream.fromIterable(StreamDraft.partsOf(answer))
-        )
-      )
-    : Stream.fromPull(Effect.flatMap(Stream.toPull(response.stream), (bytes) => pullOf(wire, head, bytes)))
+/**
+ * The parts as the body of the response brings them, once its headers have come. Whole tool calls and the end come last,
+ * when the answer is known to be whole. A body that is no stream is read as what it is.
+ */
+export const open = (
+  wire: EventReader.Wire,
+  opening: Effect.Effect<Exchange.Opened, ProviderError, Scope.Scope>
+): Effect.Effect<Parts, ProviderError, Scope.Scope> =>
+  Effect.map(Connection.hold(opening), (connection) =>
+    Stream.suspend(() => Stream.fromChannel(read(connection, EventReader.make(wire, connection.head))))
+  )
 
-type Bytes = Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<HttpClientError>>
-type Pull = Effect.Effect<Chunk.Chunk<StreamPart>, Option.Option<ProviderError>>
+type Reading = Channel.Channel<Chunk.Chunk<StreamPart>, unknown, ProviderError, unknown, unknown, unknown>
 
-const pullOf = (wire: Wire, head: Reply.Head, bytes: Bytes): Effect.Effect<Pull, never, Scope.Scope> =>
-  Effect.map(Effect.scope, (scope) => {
-    const draft = StreamDraft.make()
-    const decoder = Sse.decoder((data, name) => {
-      if (draft.isOver || draft.error !== undefined) return
-      const text = data.trim()
-      if (text === "") return
-      if (text === "[DONE]") draft.isOver = true
-      else if (name === "error") draft.error = errorOf(text)
-      else wire.take(draft, JSON.parse(text))
+/** One pass for every packet: its bytes in, its parts out. */
+const read = (connection: Connection.Connection, reader: EventReader.EventReader): Reading => {
+  const handOut = (parts: ReadonlyArray<StreamPart>, rest: Reading): Reading =>
+    parts.length === 0 ? rest : Channel.zipRight(Channel.write(Chunk.unsafeFromArray(parts)), rest)
+
+  const close = (end: EventReader.End): Reading => {
+    connection.isWhole = reader.isOver()
+    return Either.match(end, {
+      onLeft: (error) => handOut(reader.takeParts(), Channel.fail(error)),
+      onRight: (last) => handOut([...reader.takeParts(), ...last], Channel.void)
     })
-    let ending: Pull | undefined
-    let timer: Fiber.Fiber<void> | undefined
-
-    const settled = (): Either.Either<ReadonlyArray<StreamPart>, ProviderError> =>
-      StreamDraft.settle(head, draft, wire.usage(draft.usage))
-
-    const fail = (error: ProviderError): Pull => Effect.fail(Option.some(error))
-    const cut = (what: string, cause?: unknown): Either.Either<ReadonlyArray<StreamPart>, ProviderError> =>
-      draft.stopped === undefined
-        ? Either.left(new StreamInterruptedError({ ...Reply.fieldsOf(head, what), partial: "", cause }))
-        : settled()
-
-    /** The parts that have come, then the end. */
-    const close = (end: Either.Either<ReadonlyArray<StreamPart>, ProviderError>): Pull => {
-      if (Either.isRight(end)) draft.parts.push(...end.right)
-      ending = Either.isRight(end) ? Effect.fail(Option.none()) : fail(end.left)
-      return handOut()
-    }
-
-    const handOut = (): Pull => {
-      const parts = draft.parts
-      draft.parts = []
-      return parts.length > 0 ? Effect.succeed(Chunk.unsafeFromArray(parts)) : (ending ?? next)
-    }
-
-    const failed = (error: unknown): Pull =>
-      Effect.flatMap(Clock.currentTimeMillis, (nowMillis) =>
-        close(Either.left(HttpFailure.inBand({ ...head, nowMillis, error })))
-      )
-
-    const looseError = (): unknown => {
-      const json = Either.getOrUndefined(Json.parse(decoder.loose))
-      return draft.stopped === undefined && Reply.holdsError(json) ? json : undefined
-    }
-
-    const after = (fed: Either.Either<void, unknown>, isEnd: boolean): Pull => {
-      if (draft.error !== undefined) return failed(draft.error)
-      if (decoder.isOverfull && draft.stopped === undefined) {
-        const message = `an event of more than ${Sse.maxEventLength} characters`
-        return close(Either.left(new InvalidResponseError(Reply.fieldsOf(head, message))))
-      }
-      if (Either.isLeft(fed)) return close(cut(isEnd ? "the stream was cut within an event" : "a malformed event"))
-      if (draft.isOver || decoder.isOverfull) {
-        const error = looseError()
-        return error === undefined ? close(settled()) : failed(error)
-      }
-      return isEnd ? atEnd() : draft.stopped !== undefined && timer === undefined ? awaitEnd : handOut()
-    }
-
-    const awaitEnd = Effect.suspend(() =>
-      Effect.flatMap(Effect.forkIn(Effect.sleep(graceMillis), scope), (fiber) => {
-        timer = fiber
-        return handOut()
+  }
+  const onBytes = (bytes: Chunk.Chunk<Uint8Array>, rest: () => Reading): Reading => {
+    const end = reader.bytes(bytes)
+    return end === undefined ? handOut(reader.takeParts(), rest()) : close(end)
+  }
+  const next = (pull: Connection.Pull, rest: () => Reading): Reading =>
+    Channel.unwrap(
+      Effect.match(pull, {
+        onFailure: (error: HttpClientError) => close(reader.broken(error)),
+        onSuccess: (bytes) => (Either.isRight(bytes) ? onBytes(bytes.right, rest) : close(reader.ended()))
       })
     )
-
-    const atEnd = (): Pull => {
-      if (draft.stopped !== undefined || decoder.loose.trim() === "") {
-        return close(cut(`the stream ended without a finish reason or ${wire.terminator}`))
-      }
-      const read = Either.flatMap(Reply.ofText(head, decoder.loose), wire.answer)
-      return close(Either.map(read, StreamDraft.partsOf))
-    }
-
-    const onBytes = (chunk: Chunk.Chunk<Uint8Array>): Pull =>
-      after(
-        Either.try(() => {
-          for (const part of Chunk.toReadonlyArray(chunk)) if (!decoder.isOverfull) decoder.feed(part)
-        }),
-        false
-      )
-
-    const onFailure = (reason: Option.Option<HttpClientError>): Pull =>
-      Option.isSome(reason)
-        ? close(cut("the connection broke", Rejection.trace(reason.value.cause, head.redact)))
-        : after(Either.try(decoder.end), true)
-
-    const pulled: Pull = Effect.matchEffect(bytes, { onFailure, onSuccess: onBytes })
-    const timed: Bytes = Effect.suspend(() =>
-      timer === undefined
-        ? bytes
-        : Effect.raceFirst(bytes, Effect.zipRight(Fiber.join(timer), Effect.fail(Option.none())))
-    )
-    const next: Pull = Effect.suspend(
-      () => ending ?? (timer === undefined ? pulled : Effect.matchEffect(timed, { onFailure, onSuccess: onBytes }))
-    )
-    return next
-  })
-
-/** What an event named `error` holds need not be JSON. */
-const errorOf = (text: string): unknown => Either.getOrElse(Json.parse(text), () => text)
+  const usual: Reading = next(connection.pull, () => (reader.isFinished() ? hurried : usual))
+  const hurried = Channel.unwrap(
+    Effect.map(connection.pullFor(graceMillis), (pull) => {
+      const rest: Reading = next(pull, () => rest)
+      return rest
+    })
+  )
+  return usual
+}

@@ -89,9 +89,7 @@ const build = Effect.fnUntraced(function* (
     timeout,
     complete: (request) => Effect.flatMap(post(requestBody(request, options, dialect)), OpenAiAnswer.read),
     stream: (request) =>
-      Effect.map(open(requestBody(request, options, dialect, streamed(dialect))), (opened) =>
-        EventStream.parts(OpenAiStream.wire, opened)
-      )
+      EventStream.open(OpenAiStream.wire, open(requestBody(request, options, dialect, streamed(dialect))))
   })
 })
 

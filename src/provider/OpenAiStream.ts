@@ -1,5 +1,5 @@
 /** OpenAI's chat completions: an answer in chunks. */
-import type * as EventStream from "./EventStream.ts"
+import type * as EventReader from "./EventReader.ts"
 import * as Json from "./Json.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Reply from "./Reply.ts"
@@ -91,24 +91,31 @@ const takeCall = (draft: StreamDraft.StreamDraft, delta: CallDelta): void => {
   const id = Json.text(delta.id)
   const name = Json.text(delta.function?.name)
   const written = delta.function?.arguments
-  const open = draft.calls.findLast((call) => (key === undefined ? isNext(call, id, name) : call.key === key))
-  const call = open === undefined || isOther(open, id) ? StreamDraft.addCall(draft, key) : open
+  const call = begunCall(draft.calls, key, id, name) ?? StreamDraft.addCall(draft, key)
   call.id ??= id
   call.name ??= name
   // Servers that parse the arguments themselves send them as an object.
   StreamDraft.addArguments(draft, call, typeof written === "string" ? written : written ? JSON.stringify(written) : "")
 }
 
-/** Without an index a piece belongs to the call of its id, and one without an id and a name to the last. */
-const isNext = (call: StreamDraft.Call, id: string | undefined, name: string | undefined): boolean =>
-  id === undefined ? name === undefined : call.id === id
-
-/** Servers that number every call 0 tell them apart by id. */
-const isOther = (call: StreamDraft.Call, id: string | undefined): boolean =>
-  id !== undefined && call.id !== undefined && call.id !== id
+/**
+ * The call that a piece goes on with. Servers number calls from 0 or 1, leave the number out, or number every call 0
+ * and tell them apart by id. What has a name, but neither number nor id, is a call of its own.
+ */
+const begunCall = (
+  calls: ReadonlyArray<StreamDraft.Call>,
+  key: number | undefined,
+  id: string | undefined,
+  name: string | undefined
+): StreamDraft.Call | undefined => {
+  const same = calls.findLast((call) => call.id === id && (key === undefined || call.key === key))
+  if (id !== undefined && same !== undefined) return same
+  const last = calls.findLast((call) => (key === undefined ? name === undefined : call.key === key))
+  return id === undefined || last?.id === undefined ? last : undefined
+}
 
 /** How the chunks of this wire are read. */
-export const wire: EventStream.Wire = {
+export const wire: EventReader.Wire = {
   terminator: "[DONE]",
   take,
   usage: OpenAiAnswer.usageOf,

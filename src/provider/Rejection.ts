@@ -42,15 +42,19 @@ export const fromTransport = (
   reason: unknown,
   redact: Redact
 ): ConnectionError | TimeoutError | undefined => {
-  const chain = causesOf(reason).filter((it) => isTimeout(it) || isNetwork(it))
-  // The outermost says no more than "fetch failed"; the one with a code says why.
-  const telling = chain.find((it) => codeOf(it) !== undefined) ?? chain[0]
+  const telling = tellingOf(reason)
   if (telling === undefined) return undefined
   const cause = trace(telling, redact)
-  const why = [cause.code, cause.message].filter((text) => text !== undefined && text !== "").join(": ")
+  const why = wordsOf(cause)
   return isTimeout(telling)
     ? new TimeoutError({ provider, phase: "upstream", message: `${provider}: timed out: ${why}`, cause })
     : new ConnectionError({ provider, message: `${provider}: connection failed: ${why}`, cause })
+}
+
+/** Why a connection broke that had begun to answer: the trace of what says so, and its words. */
+export const breakOf = (reason: unknown, redact: Redact): { readonly trace: Trace; readonly words: string } => {
+  const cause = trace(tellingOf(reason) ?? reason, redact)
+  return { trace: cause, words: wordsOf(cause) || "it does not say why" }
 }
 
 /** An error cut down to what can be shown. */
@@ -62,6 +66,15 @@ export const trace = (reason: unknown, redact: Redact): Trace => {
     ...(code === undefined ? {} : { code })
   }
 }
+
+/** Which of the causes to show: the outermost says no more than "fetch failed"; the one with a code says why. */
+const tellingOf = (reason: unknown): unknown => {
+  const chain = causesOf(reason).filter((it) => isTimeout(it) || isNetwork(it))
+  return chain.find((it) => codeOf(it) !== undefined) ?? chain[0]
+}
+
+const wordsOf = ({ code, message }: Trace): string =>
+  [code, message].filter((text) => text !== undefined && text !== "").join(": ")
 
 /** What a fuse of its own fails with beside its providers' errors is no provider's error. */
 const isProviders = (error: LlmFuseError): error is ProviderError => !ofCalls.includes(error._tag)

@@ -1,5 +1,7 @@
 /** Server-sent events: bytes in, events out, in bounded memory. */
+import { Either } from "effect"
 import { createParser, type ParseError } from "eventsource-parser"
+import * as Json from "./Json.ts"
 
 /** The longest event that is taken in, in characters: 1 MiB. */
 export const maxEventLength = 1_048_576
@@ -9,47 +11,71 @@ export const maxLooseLength = 16_384
 
 /** The bytes of one response, on their way to become events. */
 export interface Decoder {
-  /** Takes bytes in, cut anywhere. Not to be called again once `isOverfull`. */
+  /** Takes bytes in, cut anywhere. Not to be called again once `isOverfull`. What `onEvent` throws passes through. */
   readonly feed: (bytes: Uint8Array) => void
   /** Says that no more bytes come: an event that was not closed is taken in as it is. */
   readonly end: () => void
+  /** How many events there were. */
+  events: number
   /** Whether an event was longer than `maxEventLength`; nothing follows it. */
   isOverfull: boolean
   /**
-   * The beginning of the lines that are none of an event stream, a line each: a whole body that is no stream, or an
-   * error that a server wrote between the events.
+   * The beginning of the lines that are none of an event stream: an error that a server wrote between the events, or,
+   * before the first event, a body that is no stream, which may be as long as an event.
    */
   loose: string
 }
 
 /** A decoder that hands every event to `onEvent`. */
 export const decoder = (onEvent: (data: string, name: string | undefined) => void): Decoder => {
-  const text = new TextDecoder()
-  let events = 0
+  const text = textDecoder()
   const parser = createParser({
     maxBufferSize: maxEventLength,
     onEvent: ({ data, event }) => {
-      events++
+      self.events++
       // One that came whole within a packet was never in the buffer.
       if (data.length > maxEventLength) self.isOverfull = true
       if (!self.isOverfull) onEvent(data, event)
     },
     onError: (error) => {
       if (error.type === "max-buffer-size-exceeded") self.isOverfull = true
-      // Before the first event the lines may be all of a body that only claims to be a stream.
-      else keep(error, events === 0 ? maxEventLength : maxLooseLength)
+      else keep(self, error)
     }
   })
-  const keep = ({ field, value, line }: ParseError, limit: number): void => {
-    // Old versions of llama.cpp write `error: {...}` where the wire has `data: {"error": ...}`.
-    const kept = field === "error" ? `{"error":${value}}` : line
-    if (kept !== undefined) self.loose += `${kept}\n`.slice(0, Math.max(0, limit - self.loose.length))
-  }
   const self: Decoder = {
+    events: 0,
     isOverfull: false,
     loose: "",
-    feed: (bytes) => parser.feed(text.decode(bytes, { stream: true })),
-    end: () => parser.feed(`${text.decode()}\n\n`)
+    feed: (bytes) => parser.feed(text.decode(bytes)),
+    end: () => parser.feed(`${text.end()}\n\n`)
   }
   return self
+}
+
+/** UTF-8 cut anywhere. Most packets end between characters: those need no state, and are decoded many times faster. */
+const textDecoder = () => {
+  const whole = new TextDecoder("utf-8", { ignoreBOM: true })
+  const pieces = new TextDecoder()
+  // The first packet may begin with a byte order mark.
+  let isOpen = true
+  return {
+    decode: (bytes: Uint8Array): string => {
+      const wasOpen = isOpen
+      const last = bytes.at(-1)
+      isOpen = last === undefined ? wasOpen : last >= 0x80
+      return wasOpen || isOpen ? pieces.decode(bytes, { stream: true }) : whole.decode(bytes)
+    },
+    end: (): string => pieces.decode()
+  }
+}
+
+const keep = (decoder: Decoder, error: ParseError): void => {
+  const room = (decoder.events === 0 ? maxEventLength : maxLooseLength) - decoder.loose.length
+  if (room > 0) decoder.loose += `${lineOf(error)}\n`.slice(0, room)
+}
+
+/** Old versions of llama.cpp write `error: {...}` where the wire has `data: {"error": ...}`. */
+const lineOf = ({ field, value = "", line = "" }: ParseError): string => {
+  if (field !== "error") return line
+  return JSON.stringify({ error: Either.getOrElse(Json.parse(value), () => value) })
 }

@@ -1,36 +1,40 @@
-/** What is gathered while an answer streams in: no more than the end of it needs. */
+/** What is gathered while an answer streams in: no more than its end needs. */
 import { Either } from "effect"
 import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
-import * as Json from "./Json.ts"
 import type * as Reply from "./Reply.ts"
 
 /** A tool call on its way. */
 export interface Call {
   /** Which call of the answer, from 0. */
   readonly index: number
-  /** What the wire calls it by until it is whole; `undefined` where it does not. */
+  /** The wire's own number for it, where it has one. */
   readonly key: number | undefined
+  /** The wire's id, which may come late or never. */
   id: string | undefined
   name: string | undefined
   /** The text of the arguments so far. */
   written: string
+  /** The id that it was first handed out with. */
+  shownId: string | undefined
 }
 
 /** An answer on its way. */
 export interface StreamDraft {
   /** What has come since the parts were last taken. */
   parts: Array<StreamPart>
-  /** The beginning of the text, for an error that quotes it; the whole of it is the caller's to keep. */
+  /** The beginning of the text, for an error that quotes it; the whole is not kept here. */
   text: string
   /** The beginning of what the model said instead of an answer. */
   refusal: string | undefined
+  /** The vendor's id of the answer. */
+  id: string | undefined
   model: string | undefined
   calls: ReadonlyArray<Call>
-  /** How many calls there were, those that were dropped included. */
+  /** How many calls there have been, those that were dropped included. */
   callCount: number
   /** The vendor's first word for why the model stopped. */
   stopped: string | undefined
@@ -40,6 +44,8 @@ export interface StreamDraft {
   isOver: boolean
   /** The event that is an error; nothing is taken in after it. */
   error: unknown
+  /** Why no answer can come of it any more. */
+  broken: string | undefined
 }
 
 /** A draft of nothing. */
@@ -47,13 +53,15 @@ export const make = (): StreamDraft => ({
   parts: [],
   text: "",
   refusal: undefined,
+  id: undefined,
   model: undefined,
   calls: [],
   callCount: 0,
   stopped: undefined,
   usage: undefined,
   isOver: false,
-  error: undefined
+  error: undefined,
+  broken: undefined
 })
 
 /** An error quotes no more than this, in characters. */
@@ -80,26 +88,21 @@ export const addRefusal = (draft: StreamDraft, text: unknown): void => {
 
 /** Begins a tool call. */
 export const addCall = (draft: StreamDraft, key: number | undefined): Call => {
-  const call: Call = { index: draft.callCount++, key, id: undefined, name: undefined, written: "" }
+  const index = draft.callCount++
+  const call: Call = { index, key, id: undefined, name: undefined, written: "", shownId: undefined }
   draft.calls = [...draft.calls, call]
   return call
 }
 
-/** Takes in a piece of a tool call; what comes before its name waits for it. */
+/** Takes in a piece of a call's arguments. What comes before the name waits for it. */
 export const addArguments = (draft: StreamDraft, call: Call, piece: string): void => {
-  const wasNamed = call.written !== "" && call.name !== undefined
   call.written += piece
-  if (call.name === undefined) return
-  draft.parts.push({
-    _tag: "ToolCallDelta",
-    index: call.index,
-    id: idOf(call),
-    name: call.name,
-    arguments: wasNamed ? piece : call.written
-  })
+  if (call.name === undefined || (call.shownId !== undefined && piece === "")) return
+  const written = call.shownId === undefined ? call.written : piece
+  draft.parts.push({ _tag: "ToolCallDelta", index: call.index, id: idOf(call), name: call.name, arguments: written })
 }
 
-/** The last parts of the answer that the draft is: its tool calls and its end. */
+/** The last parts of the answer that a draft is: its tool calls and its end. Or the error that it is instead. */
 export const settle = (
   head: Reply.Head,
   draft: StreamDraft,
@@ -120,20 +123,24 @@ export const settle = (
 
 /** The parts of an answer that came in one piece. */
 export const partsOf = (answer: ProviderAnswer): ReadonlyArray<StreamPart> => {
-  const { text, reasoning } = answer
+  const { text, reasoning = "" } = answer
   return [
-    ...(Json.text(reasoning) === undefined ? [] : [{ _tag: "ReasoningDelta", text: reasoning } as const]),
+    ...(reasoning === "" ? [] : [{ _tag: "ReasoningDelta", text: reasoning } as const]),
     ...(text === "" ? [] : [{ _tag: "TextDelta", text } as const]),
     ...endOf(answer)
-  ] as ReadonlyArray<StreamPart>
+  ]
 }
 
-const endOf = ({ text: _text, reasoning: _reasoning, toolCalls = [], ...rest }: ProviderAnswer) => [
+const endOf = ({ text: _text, reasoning: _reasoning, toolCalls = [], ...rest }: ProviderAnswer): Array<StreamPart> => [
   ...toolCalls.map((call) => ({ _tag: "ToolCall", ...call }) as const),
-  { _tag: "End", ...rest } as const
+  { _tag: "End", ...rest }
 ]
 
-const idOf = ({ id, index }: Call): string => id ?? `call_${index}`
+/** A call without an id gets one; what was handed out once does not change. */
+const idOf = (call: Call): string => {
+  call.shownId ??= call.id ?? `call_${call.index}`
+  return call.shownId
+}
 
 const wholeCall = (call: Call): ReadonlyArray<ToolCall> =>
   call.name === undefined ? [] : [Answer.toolCall(idOf(call), call.name, call.written)]
