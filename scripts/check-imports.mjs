@@ -9,7 +9,8 @@ const layers = [
   { name: "model", files: /^model\/\w+\.ts$/ },
   {
     name: "provider core",
-    files: /^provider\/(Provider|HttpFailure|FailureRules|ErrorBody|RetryHint|Redaction|Json|Rejection)\.ts$/
+    files:
+      /^provider\/(Provider|Promised|PromiseStream|HttpFailure|FailureRules|ErrorBody|RetryHint|Redaction|Json|Rejection)\.ts$/
   },
   { name: "pipeline", files: /^pipeline\/\w+\.ts$/ },
   { name: "observability", files: /^observability\/\w+\.ts$/ },

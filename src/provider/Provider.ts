@@ -1,10 +1,14 @@
 /** What stands behind a name in the list of providers, and how to make one. */
-import { Clock, type Duration, Effect, Effectable, type Scope, type Stream } from "effect"
+import { type Duration, Effect, Effectable, type Scope, type Stream } from "effect"
 import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
-import * as Rejection from "./Rejection.ts"
+import type { PromiseContext } from "./Promised.ts"
+import * as Promised from "./Promised.ts"
+import * as PromiseStream from "./PromiseStream.ts"
+
+export type { PromiseContext } from "./Promised.ts"
 
 /** How much a provider may be asked. */
 export interface Limits {
@@ -57,12 +61,6 @@ export interface Provider extends Settings {
   readonly stream?: ((request: ChatRequest) => Parts | Effect.Effect<Parts, ProviderError, Scope.Scope>) | undefined
 }
 
-/** What the function of `fromPromise` is given beside the request. */
-export interface PromiseContext {
-  /** Aborts when the answer is no longer wanted. Made when it is first read. */
-  readonly signal: AbortSignal
-}
-
 class Value extends Effectable.Class<Provider> implements Provider {
   readonly name: string
   readonly model: string | undefined
@@ -94,28 +92,29 @@ class Value extends Effectable.Class<Provider> implements Provider {
  */
 export const make = (provider: Provider): Provider & Effect.Effect<Provider> => new Value(provider)
 
+/** What a provider from promises is made of. */
+export interface PromiseProvider extends Settings {
+  /** A string is short for an answer that has only a text. */
+  readonly complete: (request: ChatRequest, context: PromiseContext) => PromiseLike<ProviderAnswer | string>
+  /**
+   * The answer as it comes: an async iterable, such as an async generator makes, of parts or of pieces of text, or a
+   * promise of one. What it throws says that the answer is not whole. Default: none; `complete` is asked.
+   */
+  readonly stream?: ((request: ChatRequest, context: PromiseContext) => ReturnType<PromiseStream.Start>) | undefined
+}
+
 /**
- * A provider from a function that returns a promise. A rejection becomes the error that it describes: one of LlmFuse's
+ * A provider from functions that return promises. A rejection becomes the error that it describes: one of LlmFuse's
  * own as it is, one with an HTTP status by that status, a network failure as `ConnectionError`, everything else as
  * `CustomProviderError` (retryable unless it is a programming error).
  */
-export const fromPromise = (
-  provider: Settings & {
-    readonly complete: (request: ChatRequest, context: PromiseContext) => PromiseLike<ProviderAnswer | string>
-  }
-): Provider & Effect.Effect<Provider> => {
+export const fromPromise = (provider: PromiseProvider): Provider & Effect.Effect<Provider> => {
   const answer = (request: ChatRequest, limit: TimeLimit | undefined) =>
     Effect.async<ProviderAnswer | string, ProviderError>((resume) => {
-      let controller: AbortController | undefined
-      const context: PromiseContext = {
-        get signal() {
-          controller ??= new AbortController()
-          return controller.signal
-        }
-      }
+      const { context, abort } = Promised.makeContext()
       const stop = limit?.start((error) => {
         resume(Effect.fail(error))
-        controller?.abort()
+        abort()
       })
       // `async` also turns what is thrown before the first `await` into a rejection.
       const run = async () => provider.complete(request, context)
@@ -126,16 +125,20 @@ export const fromPromise = (
         },
         (reason) => {
           stop?.()
-          resume(rejected(provider.name, reason))
+          resume(Promised.rejected(provider.name, reason))
         }
       )
       return Effect.sync(() => {
         stop?.()
-        controller?.abort()
+        abort()
       })
     })
-  return make({ ...provider, complete: (request) => answer(request, undefined), completeWithin: answer })
+  const { stream } = provider
+  return make({
+    ...provider,
+    complete: (request) => answer(request, undefined),
+    completeWithin: answer,
+    stream:
+      stream && ((request) => PromiseStream.open(provider.name, (context) => stream.call(provider, request, context)))
+  })
 }
-
-const rejected = (provider: string, reason: unknown): Effect.Effect<never, ProviderError> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(Rejection.toProviderError(provider, reason, now)))
