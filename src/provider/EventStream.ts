@@ -39,21 +39,25 @@ const read = (connection: Connection.Connection, reader: EventReader.EventReader
       onRight: (last) => handOut([...reader.takeParts(), ...last], Channel.void)
     })
   }
-  const onBytes = (bytes: Chunk.Chunk<Uint8Array>, rest: () => Reading): Reading => {
-    const end = reader.bytes(bytes)
-    return end === undefined ? handOut(reader.takeParts(), rest()) : close(end)
-  }
-  const next = (pull: Connection.Pull, rest: () => Reading): Reading =>
-    Channel.unwrap(
+  const next = (pull: Connection.Pull, rest: (parts: ReadonlyArray<StreamPart>) => Reading): Reading => {
+    const onBytes = (bytes: Chunk.Chunk<Uint8Array>): Reading => {
+      const end = reader.bytes(bytes)
+      if (end !== undefined) return close(end)
+      const parts = reader.takeParts()
+      return handOut(parts, rest(parts))
+    }
+    return Channel.unwrap(
       Effect.match(pull, {
         onFailure: (error: HttpClientError) => close(reader.broken(error)),
-        onSuccess: (bytes) => (Either.isRight(bytes) ? onBytes(bytes.right, rest) : close(reader.ended()))
+        onSuccess: (bytes) => (Either.isRight(bytes) ? onBytes(bytes.right) : close(reader.ended()))
       })
     )
+  }
   const usual: Reading = next(connection.pull, () => (reader.isFinished() ? hurried : usual))
   const hurried = Channel.unwrap(
     Effect.map(connection.pullFor(graceMillis), (pull) => {
-      const rest: Reading = next(pull, () => rest)
+      // Where content comes after the reason to stop, the model has not stopped.
+      const rest: Reading = next(pull, (parts) => (parts.length > 0 ? hurried : rest))
       return rest
     })
   )

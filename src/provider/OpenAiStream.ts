@@ -50,7 +50,7 @@ const takeChoices = (draft: StreamDraft.StreamDraft, chunk: StreamChunk, choices
   const choice = choices.length > 1 ? choices.find(isFirst) : choices[0]
   // OpenRouter and Groq report what broke after the model had begun beside what it had written.
   if ((chunk.error || chunk.x_groq || choice?.error) && takeError(draft, chunk, choice)) return
-  if (chunk.usage) draft.usage = chunk.usage
+  draft.usage = chunk.usage ?? chunk.x_groq?.usage ?? draft.usage
   if (draft.model === undefined) draft.model = Json.text(chunk.model)
   if (choice === undefined || !isFirst(choice)) return
   const delta = choice.delta ?? choice.message

@@ -64,13 +64,13 @@ export const make = (): StreamDraft => ({
   broken: undefined
 })
 
-/** An error quotes no more than this, in characters. */
-const maxQuote = 300
+/** Far more than an error quotes, in characters: a key at the cut is still whole, so that it is found. */
+const maxKept = 4096
 
 /** Takes in a piece of text. */
 export const addText = (draft: StreamDraft, text: unknown): void => {
   if (typeof text !== "string" || text === "") return
-  if (draft.text.length < maxQuote) draft.text += text
+  if (draft.text.length < maxKept) draft.text += text
   draft.parts.push({ _tag: "TextDelta", text })
 }
 
@@ -83,7 +83,7 @@ export const addReasoning = (draft: StreamDraft, text: unknown): void => {
 export const addRefusal = (draft: StreamDraft, text: unknown): void => {
   if (typeof text !== "string" || text === "") return
   if (draft.refusal === undefined) draft.refusal = text
-  else if (draft.refusal.length < maxQuote) draft.refusal += text
+  else if (draft.refusal.length < maxKept) draft.refusal += text
 }
 
 /** Begins a tool call. */

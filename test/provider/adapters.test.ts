@@ -7,7 +7,7 @@ import * as HttpFailure from "../../src/provider/HttpFailure.ts"
 import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
 import type { Made } from "../../src/provider/VendorTag.ts"
 import { answering } from "./fakeClient.ts"
-import { bodyOf, differences, type Fixture, finishOf, fixtures, tagOf } from "./fixtures.ts"
+import { bodyOf, differences, type Fixture, finishOf, fixtures, streams, tagOf, usageOf } from "./fixtures.ts"
 
 const request = { messages: [{ role: "user", content: "hello" }] } as const
 
@@ -34,12 +34,6 @@ const classify = (fixture: Fixture) =>
   })
 
 const hasAdapter = ({ wire }: Fixture) => wire === "openai-chat" || wire === "anthropic-messages"
-
-const usageOf = ({ expect }: Fixture) => {
-  if (expect.usage === null || expect.usage === undefined) return undefined
-  const { totalTokens: _total, cacheWriteInputTokens: _written, ...usage } = expect.usage
-  return usage
-}
 
 describe("answers", () => {
   it.effect.each(fixtures.filter((fixture) => hasAdapter(fixture) && tagOf(fixture) === undefined))(
@@ -75,7 +69,7 @@ describe("failures", () => {
 
 describe("differences", () => {
   it("stand only where a fixture is", () => {
-    const names = fixtures.map(({ name }) => name)
+    const names = [...fixtures, ...streams].map(({ name }) => name)
 
     assert.deepStrictEqual(
       Object.keys(differences).filter((name) => !names.includes(name)),

@@ -9,13 +9,22 @@ export interface Fixture {
   readonly status: number
   readonly request: { readonly url: string; readonly stream?: boolean }
   readonly headers: Readonly<Record<string, string>>
+  /** The body, or the packets that it comes in. */
   readonly body: string | ReadonlyArray<string>
+  /** What the packets are written in; absent: as text. */
+  readonly encoding?: "base64"
+  /** How the connection ends if it does not end as it should. */
+  readonly connection?: "close" | "reset"
   readonly expect: Expectation
 }
 
 export interface Expectation {
   readonly outcome: "text" | "tool_calls" | "refusal" | "empty" | "error"
   readonly text?: string
+  /** The pieces of the text. */
+  readonly deltas?: ReadonlyArray<string>
+  /** The text that came before the error. */
+  readonly partialText?: string
   readonly reasoning?: string
   readonly toolCalls?: ReadonlyArray<unknown>
   readonly finishReason?: string
@@ -27,12 +36,22 @@ export interface Expectation {
 
 const folder = new URL("../fixtures/", import.meta.url)
 
-/** Every fixture that is no stream. */
-export const fixtures: ReadonlyArray<Fixture> = readdirSync(folder)
+const all: ReadonlyArray<Fixture> = readdirSync(folder)
   .filter((file) => file.endsWith(".json"))
   .sort()
   .map((file): Fixture => JSON.parse(readFileSync(new URL(file, folder), "utf8")))
-  .filter((fixture) => fixture.status >= 400 || fixture.request.stream !== true)
+
+const isStream = (fixture: Fixture): boolean => fixture.status < 400 && fixture.request.stream === true
+
+/** Every fixture that is no stream. */
+export const fixtures: ReadonlyArray<Fixture> = all.filter((fixture) => !isStream(fixture))
+
+/** Every fixture that is a stream. */
+export const streams: ReadonlyArray<Fixture> = all.filter(isStream)
+
+/** The packets that a body comes in. */
+export const packetsOf = ({ body, encoding }: Fixture): ReadonlyArray<Uint8Array> =>
+  (typeof body === "string" ? [body] : body).map((packet) => new Uint8Array(Buffer.from(packet, encoding ?? "utf8")))
 
 /** The body in one piece. */
 export const bodyOf = (fixture: Fixture): string =>
@@ -58,16 +77,25 @@ const tags: Readonly<Record<string, ProviderError["_tag"]>> = {
  */
 export const differences: Readonly<Record<string, Partial<Expectation> & { tag?: string; why: string }>> = {
   "openai-200-empty-body": { tag: "EmptyResponseError", why: "a 200 with nothing in it has an error of its own" },
-  "openai-reasoning-ate-the-budget": { outcome: "text", why: "the token limit is no error: the empty text came" }
+  "openai-reasoning-ate-the-budget": { outcome: "text", why: "the token limit is no error: the empty text came" },
+  "groq-stream-x-groq-error": { tag: "OverloadedError", why: "a text that is an error is read as its code" },
+  "lmstudio-stream-error-event": { tag: "InvalidResponseError", why: "an error with neither code nor type" },
+  "openrouter-stream-error-with-usage-then-done": {
+    tag: "InvalidRequestError",
+    why: "an error event counts, whatever came before it"
+  }
 }
 
 /** The tag of the error that a fixture stands for; `undefined` if it is an answer. */
-export const tagOf = ({ name, expect }: Fixture): string | undefined => {
+export const tagOf = ({ name, expect, connection }: Fixture): string | undefined => {
   const difference = differences[name]
   const outcome = difference?.outcome ?? expect.outcome
   if (difference?.tag !== undefined) return difference.tag
   if (outcome === "refusal") return "ContentPolicyError"
   if (outcome === "empty") return "EmptyResponseError"
+  if (outcome === "error" && connection !== undefined && expect.errorKind === "InvalidResponse") {
+    return "StreamInterruptedError"
+  }
   return outcome === "error" ? tags[expect.errorKind ?? ""] : undefined
 }
 
@@ -76,3 +104,10 @@ export const finishOf = (expect: Expectation): string =>
   ({ tool_calls: "tool-calls", content_filter: "content-filter" })[expect.finishReason ?? ""] ??
   expect.finishReason ??
   "unknown"
+
+/** The usage in our words. */
+export const usageOf = ({ expect }: Fixture): object | undefined => {
+  if (expect.usage === null || expect.usage === undefined) return undefined
+  const { totalTokens: _total, cacheWriteInputTokens: _written, ...usage } = expect.usage
+  return usage
+}
