@@ -1,9 +1,11 @@
 /**
- * ai-fallback: `createFallback` as the model of `streamText`, with its own defaults.
+ * ai-fallback: `createFallback` as the model of `streamText`.
  *
  * Budget: `streamText`'s `maxRetries: 2`, and one fallback; ai-fallback changes the model at the first error.
+ * Any error does so (`shouldRetryThisError`): by default some would not, a 400 and most of those within a stream.
+ * `retryAfterOutput` is its default, true: after a stream that broke, the fallback's whole answer follows the part.
  * After an error the fallback is kept for `modelResetInterval`: a minute, as in its documentation.
- * Timeouts: `firstChunkMs` and `totalMs` of `streamText`; ai-fallback has none of its own.
+ * Timeouts: `firstChunkMs`, `chunkMs` and `totalMs` of `streamText`; ai-fallback has none of its own.
  */
 import { streamText } from "ai"
 import { createFallback } from "ai-fallback"
@@ -16,6 +18,7 @@ export const aiFallback = {
   ask: ({ primary, fallback, timeouts }) => {
     const model = createFallback({
       models: [modelOf(primary, "primary"), modelOf(fallback, "fallback")],
+      shouldRetryThisError: () => true,
       modelResetInterval: 60_000
     })
     return {

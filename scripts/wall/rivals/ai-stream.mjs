@@ -7,9 +7,10 @@ globalThis.AI_SDK_LOG_WARNINGS = false
 export const modelOf = ({ baseUrl, model }, name) =>
   createOpenAICompatible({ name, apiKey: "none", baseURL: baseUrl, includeUsage: true })(model)
 
-/** `streamText`'s limits: of the first content, all attempts included, and of the whole call. */
+/** `streamText`'s limits: of the first content, which counts from the headers on, of each gap after it, and of the whole call. */
 export const timeoutOf = ({ firstTokenMillis, totalMillis }) => ({
   firstChunkMs: firstTokenMillis,
+  chunkMs: firstTokenMillis,
   totalMs: totalMillis
 })
 

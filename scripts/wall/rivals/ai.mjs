@@ -2,7 +2,7 @@
  * The AI SDK alone: `streamText`.
  *
  * Budget: `maxRetries: 2`, so three attempts. It has no failover: the primary alone.
- * Timeouts: `firstChunkMs`, which the three attempts share, and `totalMs`.
+ * Timeouts: `firstChunkMs`, which counts from the headers on, `chunkMs`, and `totalMs`.
  */
 import { streamText } from "ai"
 import { answerOf, modelOf, timeoutOf } from "./ai-stream.mjs"

@@ -62,9 +62,8 @@ class ChatModel extends Context.Tag("ChatModel")() {
 
 const transientStatus = [408, 429, 500, 502, 503, 504]
 
-/** What Effect itself calls transient, in `HttpClient.retryTransient`, which exports no predicate. */
+/** What Effect itself calls transient, in `HttpClient.retryTransient`; but a late first token goes to the fallback at once. */
 const isTransient = (error) =>
-  error._tag === "TimeoutException" ||
   (error._tag === "RequestError" && error.reason === "Transport") ||
   (error._tag === "ResponseError" && transientStatus.includes(error.response.status))
 

@@ -6,7 +6,6 @@
  * whole call, so the caller's signal is one.
  */
 import OpenAI from "openai"
-import { withDeadline } from "./deadline.mjs"
 import { versionOf } from "./installed.mjs"
 
 export const openaiNode = {
@@ -21,27 +20,27 @@ export const openaiNode = {
       timeout: timeouts.firstTokenMillis
     })
     return {
-      stream: (prompt, caller) =>
-        withDeadline(timeouts.totalMillis, caller, async (signal) => {
-          const answer = { text: "" }
-          const events = await client.chat.completions.create(
-            {
-              model: primary.model,
-              messages: [{ role: "user", content: prompt }],
-              stream: true,
-              stream_options: { include_usage: true }
-            },
-            { signal }
-          )
-          for await (const event of events) {
-            answer.text += event.choices[0]?.delta?.content ?? ""
-            answer.model = event.model
-            if (event.usage) answer.usage = event.usage
-          }
-          // An aborted stream ends as a complete one does: only the signal tells them apart.
-          signal.throwIfAborted()
-          return answer
-        }),
+      stream: async (prompt, caller) => {
+        const answer = { text: "" }
+        const signal = AbortSignal.any([caller, AbortSignal.timeout(timeouts.totalMillis)])
+        const events = await client.chat.completions.create(
+          {
+            model: primary.model,
+            messages: [{ role: "user", content: prompt }],
+            stream: true,
+            stream_options: { include_usage: true }
+          },
+          { signal }
+        )
+        for await (const event of events) {
+          answer.text += event.choices[0]?.delta?.content ?? ""
+          answer.model = event.model
+          if (event.usage) answer.usage = event.usage
+        }
+        // An aborted stream ends as a complete one does: only the signal tells them apart.
+        signal.throwIfAborted()
+        return answer
+      },
       close: async () => {}
     }
   }

@@ -5,6 +5,7 @@
  * client `{ stream(prompt, signal), close() }`. `stream` resolves with `{ text, model, usage }`, where `text` is every
  * piece of text that the system handed out, in order, and rejects where the system reports an error.
  */
+import "./abort-signal.mjs"
 import { installRivals } from "./installed.mjs"
 
 installRivals()
