@@ -962,7 +962,30 @@ describe("options", () => {
     ["messages is empty", { messages: [] }],
     ["messages[0].role is", { messages: [{ role: "robot", content: "hi" }] }],
     ["messages[1].content is undefined", { messages: [{ role: "user", content: "hi" }, { role: "user" }] }],
-    ["messages[0].content[0] is not", { messages: [{ role: "user", content: [{ type: "image" }] }] }],
+    ["messages[0].content[0] is no part", { messages: [{ role: "user", content: [{ type: "song" }] }] }],
+    ["messages[0].content[0] has no url", { messages: [{ role: "user", content: [{ type: "image" }] }] }],
+    ["messages[0].content[0].url is", { messages: [{ role: "user", content: [{ type: "image", url: "cat.png" }] }] }],
+    [
+      "messages[0].content[0].mediaType is",
+      { messages: [{ role: "user", content: [{ type: "file", data: "aGk=", mediaType: "pdf" }] }] }
+    ],
+    ["messages[0].toolCallId is", { messages: [{ role: "tool", content: "4" }] }],
+    ["no tool call before it has that id", { messages: [{ role: "tool", content: "4", toolCallId: "a" }] }],
+    ["tools[0].name is", { messages: [{ role: "user", content: "hi" }], tools: [{ name: "no blanks" }] }],
+    ["tools[1].name is", { messages: [{ role: "user", content: "hi" }], tools: [{ name: "a" }, { name: "a" }] }],
+    [
+      "tools[0].parameters is 7",
+      { messages: [{ role: "user", content: "hi" }], tools: [{ name: "a", parameters: 7 }] }
+    ],
+    ["toolChoice is", { messages: [{ role: "user", content: "hi" }], toolChoice: "required" }],
+    [
+      "toolChoice is",
+      { messages: [{ role: "user", content: "hi" }], tools: [{ name: "a" }], toolChoice: { name: "b" } }
+    ],
+    ["responseFormat is", { messages: [{ role: "user", content: "hi" }], responseFormat: "xml" }],
+    ["responseFormat.schema is", { messages: [{ role: "user", content: "hi" }], responseFormat: { schema: 7 } }],
+    ["reasoning.effort is", { messages: [{ role: "user", content: "hi" }], reasoning: { effort: "huge" } }],
+    ["metadata is", { messages: [{ role: "user", content: "hi" }], metadata: { a: 1 } }],
     ["maxTokens is 0", { messages: [{ role: "user", content: "hi" }], maxTokens: 0 }],
     ["temperature is NaN", { messages: [{ role: "user", content: "hi" }], temperature: Number.NaN }],
     ["topP is 2", { messages: [{ role: "user", content: "hi" }], topP: 2 }],

@@ -1,6 +1,7 @@
 /** What comes back: a provider's answer, and the response that tells how it was come by. */
 import type { Duration } from "effect"
 import type { Attempt } from "./LlmError.ts"
+import type { OpaqueReasoning } from "./Message.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Why the model stopped. `unknown`: the provider did not say, or said a word that nobody knows. */
@@ -29,6 +30,10 @@ export interface ProviderAnswer {
   readonly refusal?: string | undefined
   /** The provider's id of the exchange, for its support. */
   readonly requestId?: string | undefined
+  /** What the vendor wants back with this answer in the next request; goes into the `AssistantMessage` as it is. */
+  readonly opaque?: OpaqueReasoning | undefined
+  /** What of the request had to be left out or changed for this provider, one sentence each. */
+  readonly changes?: ReadonlyArray<string> | undefined
 }
 
 /** The answer to a call, who gave it, and the whole story of how. */

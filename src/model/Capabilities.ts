@@ -1,0 +1,79 @@
+/** What a provider can do, known before it is asked. */
+import { Either } from "effect"
+import type { ChatRequest } from "./ChatRequest.ts"
+import { type Content, partsOf, textOf } from "./Message.ts"
+
+/** What a provider can do; what is not said is taken for granted. */
+export interface Capabilities {
+  /** Calling tools. Default: true. */
+  readonly tools?: boolean | undefined
+  /** Reading images. Default: true. */
+  readonly images?: boolean | undefined
+  /** Reading files, such as PDFs. Default: true. */
+  readonly files?: boolean | undefined
+  /** Keeping to a JSON schema: by itself (`true`), or only with help (`false`): a forced tool, or JSON and a word. Default: the vendor's. */
+  readonly jsonSchema?: boolean | undefined
+  /** Streaming. Without it the answer is handed out in one piece. Default: true. */
+  readonly streaming?: boolean | undefined
+  /** Going on from an assistant message at the end of the conversation. Default: true. */
+  readonly prefill?: boolean | undefined
+  /** How many tokens fit, those of the answer included; a whole number from 1. Default: unknown, so nothing is refused. */
+  readonly contextWindow?: number | undefined
+}
+
+/** Why a provider that can do so much cannot take a request; `undefined` if it can. */
+export const obstacle = (capabilities: Capabilities | undefined, request: ChatRequest): Obstacle | undefined => {
+  if (capabilities === undefined) return undefined
+  const holds = (type: "image" | "file") =>
+    request.messages.some(({ content }) => partsOf(content).some((part) => part.type === type))
+  const { tools, images, files, prefill, contextWindow } = capabilities
+  if (tools === false && (request.tools?.length ?? 0) > 0) return lacking("cannot call tools")
+  if (images === false && holds("image")) return lacking("cannot read images")
+  if (files === false && holds("file")) return lacking("cannot read files")
+  if (prefill === false && request.messages.at(-1)?.role === "assistant") {
+    return lacking("cannot go on from an assistant message")
+  }
+  if (contextWindow === undefined) return undefined
+  const estimate = estimateTokens(request)
+  return estimate > contextWindow
+    ? { isTooLong: true, what: `about ${estimate} tokens do not fit its context window of ${contextWindow}` }
+    : undefined
+}
+
+/** What a provider lacks for a request. */
+export interface Obstacle {
+  /** Whether it is the length. */
+  readonly isTooLong: boolean
+  /** In words that follow the provider's name. */
+  readonly what: string
+}
+
+const lacking = (what: string): Obstacle => ({ isTooLong: false, what })
+
+/** Characters to a token. Real ratios are from 2 (code, many scripts) to 4.5; a low estimate refuses nothing that fits. */
+const charactersPerToken = 4.5
+
+/** At least about so many tokens are in a request, and wanted for its answer. */
+export const estimateTokens = ({ system, messages, maxTokens }: ChatRequest): number => {
+  const length = (content: Content) => textOf(content).length
+  const characters = messages.reduce((sum, { content }) => sum + length(content), system?.length ?? 0)
+  return Math.floor(characters / charactersPerToken) + (maxTokens ?? 0)
+}
+
+/** The left side says what is wrong with capabilities. */
+export const check = (capabilities: Capabilities): Either.Either<Capabilities, string> => {
+  const strange = Object.entries(capabilities).find(([name, value]) =>
+    value === undefined
+      ? false
+      : name === "contextWindow"
+        ? !(Number.isSafeInteger(value) && (value as number) > 0)
+        : !names.includes(name) || typeof value !== "boolean"
+  )
+  return strange === undefined
+    ? Either.right(capabilities)
+    : Either.left(
+        `${strange[0]} is ${String(strange[1])}; allowed: ${names.join(", ")}: true or false; contextWindow: a whole number from 1`
+      )
+}
+
+const names = ["tools", "images", "files", "jsonSchema", "streaming", "prefill"]
