@@ -22,10 +22,12 @@ import {
 import { EventIterator, type Source } from "./client/EventIterator.ts"
 import * as StreamSource from "./client/StreamSource.ts"
 import type * as FuseOptions from "./fuse/FuseOptions.ts"
-import { LlmFuse, type Service } from "./LlmFuse.ts"
+import type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
+import { LlmFuse, type ObjectOptions, type Service } from "./LlmFuse.ts"
 import type { ChatEvent } from "./model/ChatEvent.ts"
 import type { ChatRequest } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
+import type { EmbeddingRequest, EmbeddingResponse } from "./model/Embedding.ts"
 import type { CircuitState } from "./pipeline/CircuitState.ts"
 import type { Provider } from "./provider/Provider.ts"
 
@@ -178,6 +180,25 @@ export class FuseClient {
         Chunk.filterMap((event) => (event._tag === "TextDelta" ? Option.some(event.text) : Option.none()))
       )
     return new EventIterator(() => this.#open(texts, signal))
+  }
+
+  /** Answers with an object of an Effect `Schema`: `response.object`. What does not fit goes to the next provider. */
+  object<A, I>(
+    schema: Schema.Schema<A, I>,
+    request: string | ChatRequest,
+    options?: ClientCallOptions & Pick<ObjectOptions, "repair">
+  ): Promise<ObjectResponse<A>> {
+    const { signal, ...callOptions } = options ?? {}
+    return this.#run((service) => service.object(schema, request, callOptions), signal)
+  }
+
+  /** Turns texts into vectors, one each, in their order; never of two embedding spaces. */
+  embed(
+    request: string | ReadonlyArray<string> | EmbeddingRequest,
+    options?: ClientCallOptions
+  ): Promise<EmbeddingResponse> {
+    const { signal, ...callOptions } = options ?? {}
+    return this.#run((service) => service.embed(request, callOptions), signal)
   }
 
   /** Where a provider's circuit stands; rejects with `UnknownProviderError` for a name that is not in the list. */

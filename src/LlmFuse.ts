@@ -1,15 +1,22 @@
 /** The service: keeps LLM calls answered when providers fail. */
-import { type Clock, type ConfigError, Context, Duration, Effect, Either, Layer, Stream } from "effect"
+import { type ConfigError, Context, Duration, Effect, Either, Layer, type Schema, Stream } from "effect"
 import * as Call from "./fuse/Call.ts"
 import * as CallCheck from "./fuse/CallCheck.ts"
 import * as CallStream from "./fuse/CallStream.ts"
+import * as Chat from "./fuse/Chat.ts"
+import * as EmbeddingAnswer from "./fuse/EmbeddingAnswer.ts"
 import { type Emit, toListener } from "./fuse/Emit.ts"
 import * as FuseOptions from "./fuse/FuseOptions.ts"
 import * as Member from "./fuse/Member.ts"
+import type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
+import * as ObjectAnswer from "./fuse/ObjectAnswer.ts"
 import * as Reception from "./fuse/Reception.ts"
+import type { Job } from "./fuse/Stages.ts"
 import type { ChatEvent } from "./model/ChatEvent.ts"
 import type { ChatRequest } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
+import type { EmbeddingRequest, EmbeddingResponse } from "./model/Embedding.ts"
+import * as Embedding from "./model/Embedding.ts"
 import {
   type CandidateError,
   DeadlineExceededError,
@@ -17,11 +24,18 @@ import {
   type UnknownProviderError
 } from "./model/LlmError.ts"
 import * as OptionCheck from "./model/OptionCheck.ts"
+import { normalize } from "./model/RequestCheck.ts"
 import type * as CircuitState from "./pipeline/CircuitState.ts"
 import * as Deadline from "./pipeline/Deadline.ts"
 import { failover } from "./pipeline/Failover.ts"
 import * as Monotonic from "./pipeline/Monotonic.ts"
 import type { Provider } from "./provider/Provider.ts"
+
+/** Options of one call for an object. */
+export interface ObjectOptions extends FuseOptions.CallOptions {
+  /** Whether a provider whose answer does not fit is shown what is wrong and asked once more. Default: false. */
+  readonly repair?: boolean | undefined
+}
 
 /** What `LlmFuse` does. */
 export interface Service {
@@ -42,6 +56,25 @@ export interface Service {
     request: string | ChatRequest,
     options?: FuseOptions.CallOptions
   ) => Stream.Stream<ChatEvent, LlmFuseError>
+  /**
+   * Answers with an object of a schema, which must need nothing and decode without waiting. An answer that does not fit
+   * is an `InvalidResponseError` with the reason `"schema"` and goes to the next provider; with `repair` the same provider
+   * is first shown once what is wrong. An object that was cut off at the token limit ends the call, with the reason
+   * `"length"`.
+   */
+  readonly object: <A, I>(
+    schema: Schema.Schema<A, I>,
+    request: string | ChatRequest,
+    options?: ObjectOptions
+  ) => Effect.Effect<ObjectResponse<A>, LlmFuseError>
+  /**
+   * Turns texts into vectors, one each, in their order. Only providers of one embedding space are asked, the space of the
+   * first that can embed: vectors of two spaces cannot be compared. Many texts go in several requests.
+   */
+  readonly embed: (
+    request: string | ReadonlyArray<string> | EmbeddingRequest,
+    options?: FuseOptions.CallOptions
+  ) => Effect.Effect<EmbeddingResponse, LlmFuseError>
   /** Where a provider's circuit stands. */
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
 }
@@ -98,10 +131,10 @@ const fromMembers = (
   const check = CallCheck.make(members, options)
 
   /** The pipeline: failover, and behind each member its breaker, retry, limits and timers. */
-  const run = (call: Call.Call, candidates: ReadonlyArray<Member.Member>) =>
+  const run = <A>(call: Call.Call, job: Job<A>, candidates: ReadonlyArray<Member.Member>) =>
     failover(
       candidates,
-      (member, position) => member.ask(call, countLeft(candidates, position + 1)),
+      (member, position) => member.ask(call, job, countLeft(candidates.slice(position + 1), job)),
       () => failoverOptions(call, candidates)
     )
 
@@ -120,44 +153,83 @@ const fromMembers = (
     }
   }
 
-  const answer = (
-    { request, candidates, timeouts, deadlineMillis, recovery }: CallCheck.CheckedCall,
-    clock: Clock.Clock,
-    outlet: CallStream.Outlet | undefined
-  ): Effect.Effect<ChatResponse, LlmFuseError> => {
-    const startMillis = Monotonic.unsafeMillis(clock)
-    const deadline = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
-    const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
-    const call: Call.Call = { request, clock, startMillis, deadline, timeouts, stream, attempts: [] }
-    const running = run(call, candidates)
-    return deadlineMillis === undefined
-      ? running
-      : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadlineMillis)))(running)
-  }
+  const told = emit === undefined ? <A>(call: Answering<A>) => call : withEvents(emit)
 
-  const told = emit === undefined ? (call: Answering) => call : withEvents(emit)
-
-  const ask = (input: string | ChatRequest, own: FuseOptions.CallOptions | undefined, outlet?: CallStream.Outlet) =>
+  /** Begins a call: checks what is asked, and runs it within its deadline. */
+  const begin = <In, A extends Told>(
+    input: Either.Either<In, LlmFuseError>,
+    callOptions: FuseOptions.CallOptions | undefined,
+    use: (input: In, call: Call.Call, candidates: ReadonlyArray<Member.Member>) => Answering<A>,
+    outlet?: CallStream.Outlet
+  ): Answering<A> =>
     told(
-      Effect.clockWith((clock): Answering => {
-        const checked = check(input, own)
-        return Either.isLeft(checked) ? Effect.fail(checked.left) : answer(checked.right, clock, outlet)
+      Effect.clockWith((clock): Answering<A> => {
+        if (Either.isLeft(input)) return Effect.fail(input.left)
+        const checked = check(callOptions)
+        if (Either.isLeft(checked)) return Effect.fail(checked.left)
+        const { candidates, timeouts, deadlineMillis, recovery } = checked.right
+        const startMillis = Monotonic.unsafeMillis(clock)
+        const deadline = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+        const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
+        const call: Call.Call = { clock, startMillis, deadline, timeouts, stream, attempts: [] }
+        const running = use(input.right, call, candidates)
+        return deadlineMillis === undefined
+          ? running
+          : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadlineMillis)))(running)
       })
     )
 
+  const chat = (
+    input: string | ChatRequest,
+    callOptions: FuseOptions.CallOptions | undefined,
+    outlet?: CallStream.Outlet
+  ) =>
+    begin(
+      normalize(input),
+      callOptions,
+      (request, call, candidates) => run(call, Chat.make(request), candidates),
+      outlet
+    )
+
   return {
-    complete: (input, callOptions) => ask(input, callOptions),
-    stream: (input, callOptions) => Stream.fromPull(Reception.open((outlet) => ask(input, callOptions, outlet))),
+    complete: (input, callOptions) => chat(input, callOptions),
+    stream: (input, callOptions) => Stream.fromPull(Reception.open((outlet) => chat(input, callOptions, outlet))),
+    object: (schema, input, objectOptions) => {
+      const { repair = false, ...callOptions } = objectOptions ?? {}
+      const request = Either.flatMap(normalize(input), (request) =>
+        normalize({ ...request, responseFormat: { schema } })
+      )
+      return begin(request, callOptions, (asked, call, candidates) =>
+        run(call, ObjectAnswer.make(schema, asked, repair), candidates)
+      )
+    },
+    embed: (input, callOptions) =>
+      begin(Embedding.normalize(input), callOptions, (batch, call, candidates) => {
+        const able = candidates.map(({ provider }) => provider).filter(({ embed }) => embed !== undefined)
+        const space = able[0] === undefined ? "" : EmbeddingAnswer.spaceOf(able[0])
+        const batches = EmbeddingAnswer.batchesOf(
+          batch,
+          able.filter((provider) => EmbeddingAnswer.spaceOf(provider) === space)
+        )
+        return Effect.map(
+          Effect.forEach(batches, (it) => run(call, EmbeddingAnswer.make(it, space), candidates)),
+          EmbeddingAnswer.joined
+        )
+      }),
     circuitState: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.circuitState)
   }
 }
 
-type Answering = Effect.Effect<ChatResponse, LlmFuseError>
+type Answering<A> = Effect.Effect<A, LlmFuseError>
 
-/** How many candidates from an index on have a circuit that is not open. */
-const countLeft = (candidates: ReadonlyArray<Member.Member>, from: number): Effect.Effect<number> =>
+/** What every answer tells of its call. */
+type Told = Pick<ChatResponse, "provider" | "attempts" | "latency">
+
+/** How many of the candidates could do the job and have a circuit that is not open. */
+const countLeft = (candidates: ReadonlyArray<Member.Member>, job: Job<unknown>): Effect.Effect<number> =>
   Effect.suspend(() => {
-    const states = Effect.forEach(candidates.slice(from), (member) => member.circuitState)
+    const able = candidates.filter(({ provider }) => job.obstacle(provider) === undefined)
+    const states = Effect.forEach(able, (member) => member.circuitState)
     return Effect.map(states, (all) => all.filter((state) => state !== "Open").length)
   })
 
@@ -169,7 +241,7 @@ const deadlineExceeded = (call: Call.Call, millis: number): DeadlineExceededErro
 
 const withEvents =
   (emit: Emit) =>
-  (call: Answering): Answering =>
+  <A extends Told>(call: Answering<A>): Answering<A> =>
     Effect.tapBoth(call, {
       onFailure: (error) => emit({ _tag: "CallFailed", error }),
       onSuccess: ({ provider, attempts, latency }) =>

@@ -9,8 +9,10 @@ export {
 } from "./FuseClient.ts"
 export type { Recovery } from "./fuse/CallStream.ts"
 export type { CallOptions, Options, ProviderInput } from "./fuse/FuseOptions.ts"
+export type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
 export type { Timeouts } from "./fuse/Timeouts.ts"
-export { LlmFuse, type Service } from "./LlmFuse.ts"
+export { LlmFuse, type ObjectOptions, type Service } from "./LlmFuse.ts"
+export type { Capabilities } from "./model/Capabilities.ts"
 export type {
   ChatEvent,
   Finished,
@@ -25,6 +27,7 @@ export type {
 } from "./model/ChatEvent.ts"
 export type { ChatRequest } from "./model/ChatRequest.ts"
 export type { ChatResponse, FinishReason, ProviderAnswer, ToolCall } from "./model/ChatResponse.ts"
+export type { EmbeddingBatch, EmbeddingRequest, EmbeddingResponse, ProviderEmbeddings } from "./model/Embedding.ts"
 export * as FailoverPolicy from "./model/FailoverPolicy.ts"
 export {
   AllProvidersFailedError,
@@ -54,7 +57,21 @@ export {
   TimeoutError,
   UnknownProviderError
 } from "./model/LlmError.ts"
-export type { AssistantMessage, Content, Message, Part, SystemMessage, TextPart, UserMessage } from "./model/Message.ts"
+export type {
+  AssistantMessage,
+  Content,
+  FilePart,
+  ImagePart,
+  Message,
+  Part,
+  Source,
+  SystemMessage,
+  TextPart,
+  ToolMessage,
+  UserMessage
+} from "./model/Message.ts"
+export type { OpaqueReasoning } from "./model/OpaqueReasoning.ts"
+export type { JsonSchema, Reasoning, ResponseFormat, Shape, Tool, ToolChoice } from "./model/Tool.ts"
 export type { Usage } from "./model/Usage.ts"
 export type * from "./observability/FuseEvent.ts"
 export { attemptTimeout } from "./pipeline/AttemptTimeout.ts"

@@ -939,6 +939,15 @@ describe("options", () => {
       { providers: [FakeProvider.make("b", { limits: { requestsPerMinute: Number.NaN } })] }
     ],
     ["providers.b.timeout is 0", { providers: [FakeProvider.make("b", { timeout: 0 })] }],
+    [
+      "providers.b.capabilities.contextWindow is 0",
+      { providers: [FakeProvider.make("b", { capabilities: { contextWindow: 0 } })] }
+    ],
+    [
+      "providers.b.capabilities.fly is not an option",
+      { providers: [FakeProvider.make("b", { capabilities: { fly: true } as never })] }
+    ],
+    ["providers.b.maxEmbeddingInputs is 0", { providers: [FakeProvider.make("b", { maxEmbeddingInputs: 0 })] }],
     ["timeouts.attempt is -1", { providers: [a], timeouts: { attempt: -1 } }],
     ["deadline is 0", { providers: [a], deadline: 0 }],
     ["onEvent is 7", { providers: [a], onEvent: 7 }],

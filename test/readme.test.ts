@@ -171,7 +171,7 @@ describe("the error table of the README", () => {
     assert.deepStrictEqual(
       cells.map(([tag, retry, failover, breaker]) => [
         tag,
-        { retry: meaning(retry, retries), failover: failover === "yes", breaker: meaning(breaker, breakers) }
+        { retry: meaning(retry, retries), failover: failover?.startsWith("yes"), breaker: meaning(breaker, breakers) }
       ]),
       Object.entries(FailoverPolicy.failureTable).map(([failure, verdict]) => [failure.split(":")[0], verdict])
     )

@@ -1,6 +1,7 @@
 /** One request to a provider: in one piece or as a stream, within its limits. */
-import { Duration, Effect, Exit, Stream } from "effect"
+import { type Clock, Duration, Effect, Exit, Stream } from "effect"
 import type { ChatEvent } from "../model/ChatEvent.ts"
+import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
 import { attemptTimeout, endedBy } from "../pipeline/AttemptTimeout.ts"
@@ -28,19 +29,40 @@ const cleanUp = "1 second"
  */
 export const inOnePiece = (
   provider: Provider,
-  { request, clock }: Call,
-  { limits, shareMillis }: Time,
+  request: ChatRequest,
+  { clock }: Call,
+  time: Time,
   watch: Watch.Watch,
   watchMillis: number
 ): Effect.Effect<ProviderAnswer | string, ProviderError> => {
-  const millis = Math.min(limits.wholeMillis, shareMillis)
-  const timedOut = () => Timeouts.timedOut(provider.name, "attempt", millis, limits.wholeMillis)
-  if (millis !== watchMillis) return attemptTimeout(Duration.millis(millis), timedOut)(provider.complete(request))
-  const start = (expire: (error: ProviderError) => void) => watch.start(clock, () => expire(timedOut()))
-  if (provider.completeWithin !== undefined) return provider.completeWithin(request, { start })
-  const answer = provider.complete(request)
-  return Exit.isExit(answer) ? answer : endedBy(() => start)(answer)
+  if (provider.completeWithin === undefined || millisOf(time) !== watchMillis) {
+    return withinTime(provider.name, time)(provider.complete(request), clock, watch, watchMillis)
+  }
+  const timedOut = () => timeoutOf(provider.name, time)
+  return provider.completeWithin(request, { start: (expire) => watch.start(clock, () => expire(timedOut())) })
 }
+
+/** Bounds what is not streamed. */
+export const withinTime =
+  (name: string, time: Time) =>
+  <A>(
+    answer: Effect.Effect<A, ProviderError>,
+    clock: Clock.Clock,
+    watch: Watch.Watch,
+    watchMillis: number
+  ): Effect.Effect<A, ProviderError> => {
+    if (Exit.isExit(answer)) return answer
+    const timedOut = () => timeoutOf(name, time)
+    const millis = millisOf(time)
+    return millis === watchMillis
+      ? endedBy<ProviderError>(() => (expire) => watch.start(clock, () => expire(timedOut())))(answer)
+      : attemptTimeout(Duration.millis(millis), timedOut)(answer)
+  }
+
+const millisOf = ({ limits, shareMillis }: Time): number => Math.min(limits.wholeMillis, shareMillis)
+
+const timeoutOf = (name: string, time: Time) =>
+  Timeouts.timedOut(name, "attempt", millisOf(time), time.limits.wholeMillis)
 
 /** A streamed answer as it comes, and where it stands. */
 export interface Reading {
@@ -58,6 +80,7 @@ export const newReading = (): Reading => ({ transcript: new Transcript(), isComm
  */
 export const streamed = (
   provider: Provider,
+  request: ChatRequest,
   call: Call,
   { limits, shareMillis }: Time,
   reading: Reading
@@ -65,7 +88,7 @@ export const streamed = (
   Effect.suspend(() => {
     const allowed = Timeouts.shorten(limits.stream, shareMillis, call.stream?.recovery === "restart")
     const timers = StreamTimers.make(allowed, call.clock)
-    const read = Effect.flatMap(openStream(provider, call), (parts) => {
+    const read = Effect.flatMap(openStream(provider, request), (parts) => {
       timers.opened()
       return Stream.runForEachChunk(parts, (chunk) => {
         const deltas = reading.transcript.take(chunk)
@@ -86,7 +109,7 @@ export const streamed = (
     )(Effect.scoped(read))
   })
 
-const openStream = (provider: Provider, { request }: Call) => {
+const openStream = (provider: Provider, request: ChatRequest) => {
   const opening = provider.stream?.(request) ?? Stream.empty
   return Effect.isEffect(opening) ? opening : Effect.succeed(opening)
 }

@@ -1,6 +1,5 @@
-/** One call: what is asked, how much time it has, and the story of its attempts. */
+/** One call: how much time it has, and the story of its attempts. */
 import { type Clock, DateTime, Duration } from "effect"
-import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import {
   AllProvidersFailedError,
@@ -19,7 +18,6 @@ import type { Timeouts } from "./Timeouts.ts"
 
 /** A call under way. */
 export interface Call {
-  readonly request: ChatRequest
   readonly clock: Clock.Clock
   /** Monotonic time. */
   readonly startMillis: number

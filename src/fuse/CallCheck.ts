@@ -1,6 +1,5 @@
-/** Looks at a call before anybody is asked. */
+/** Looks at the options of a call before anybody is asked. */
 import { type ConfigError, Either } from "effect"
-import { type ChatRequest, normalize } from "../model/ChatRequest.ts"
 import { InvalidRequestError, UnknownProviderError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import { type Recovery, recoveries } from "./CallStream.ts"
@@ -10,7 +9,6 @@ import * as Timeouts from "./Timeouts.ts"
 
 /** A call that may begin. */
 export interface CheckedCall {
-  readonly request: ChatRequest
   /** Whom to ask, in order. */
   readonly candidates: ReadonlyArray<Member>
   readonly deadlineMillis: number | undefined
@@ -19,7 +17,7 @@ export interface CheckedCall {
   readonly recovery: Recovery
 }
 
-/** A name that is not in the list, or a request or option that is wrong in itself. */
+/** A name that is not in the list, or an option that is wrong in itself. */
 export type CallRefusal = UnknownProviderError | InvalidRequestError
 
 type Checked<A> = Either.Either<A, CallRefusal>
@@ -38,7 +36,7 @@ export const find = (members: ReadonlyMap<string, Member>, name: string): Either
 export const make = (
   members: ReadonlyMap<string, Member>,
   options: Resolved
-): ((input: string | ChatRequest, callOptions: CallOptions | undefined) => Checked<CheckedCall>) => {
+): ((callOptions: CallOptions | undefined) => Checked<CheckedCall>) => {
   const everybody = [...members.values()]
   const { deadlineMillis, recovery } = options
 
@@ -49,13 +47,12 @@ export const make = (
         ? refuse(`providers is ${JSON.stringify(names)}; allowed: a list of names, at least one, each once`)
         : Either.all(names.map((name) => find(members, name)))
 
-  const withOptions = (request: ChatRequest, own: CallOptions): Checked<CheckedCall> =>
+  const withOptions = (own: CallOptions): Checked<CheckedCall> =>
     Either.gen(function* () {
       yield* asRequestError(OptionCheck.knownKeys("", own, optionNames))
       const candidates = yield* candidatesFor(own.providers)
       if (own.timeouts !== undefined) yield* asRequestError(Timeouts.resolve(own.timeouts, "timeouts"))
       return {
-        request,
         candidates,
         timeouts: own.timeouts,
         deadlineMillis:
@@ -69,13 +66,9 @@ export const make = (
       }
     })
 
-  return (input, callOptions) => {
-    const request = normalize(input)
-    if (Either.isLeft(request)) return Either.left(request.left)
-    return callOptions === undefined
-      ? Either.right({ request: request.right, candidates: everybody, timeouts: undefined, deadlineMillis, recovery })
-      : withOptions(request.right, callOptions)
-  }
+  const plain = Either.right({ candidates: everybody, timeouts: undefined, deadlineMillis, recovery })
+
+  return (callOptions) => (callOptions === undefined ? plain : withOptions(callOptions))
 }
 
 const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))

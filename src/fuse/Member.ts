@@ -1,5 +1,6 @@
 /** A provider with the stages that guard it. */
 import { type ConfigError, Duration, Effect, type Scope } from "effect"
+import * as Capabilities from "../model/Capabilities.ts"
 import type { CandidateError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
@@ -57,6 +58,10 @@ export const make = (
     const own = yield* checkLimits(provider.limits ?? {}, `${path}.limits`)
     const isSet = ([, value]: readonly [string, unknown]) => value !== undefined
     const limits: Limits = { ...options.limits, ...Object.fromEntries(Object.entries(own).filter(isSet)) }
+    yield* Capabilities.check(provider.capabilities ?? {}, `${path}.capabilities`)
+    if (provider.maxEmbeddingInputs !== undefined) {
+      yield* OptionCheck.wholeNumber(`${path}.maxEmbeddingInputs`, provider.maxEmbeddingInputs, 1)
+    }
     const bucket = yield* makeBucket(limits, name, `${path}.limits`)
     const timeouts = Timeouts.over(options.timeouts, { attempt: provider.timeout })
     if (provider.timeout !== undefined) {

@@ -1,38 +1,19 @@
 /** What one call does at one provider: its attempts, within retry, limits and breaker. */
 import { Duration, Effect, Either } from "effect"
-import type { ChatEvent } from "../model/ChatEvent.ts"
-import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
-import type { CandidateError, ProviderError } from "../model/LlmError.ts"
-import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
+import type { CandidateError } from "../model/LlmError.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
 import type * as TokenBucket from "../pipeline/TokenBucket.ts"
-import type * as Watch from "../pipeline/Watch.ts"
-import type { Provider } from "../provider/Provider.ts"
-import { checkAnswer } from "./AnswerCheck.ts"
-import * as Attempt from "./Attempt.ts"
+import type * as Attempt from "./Attempt.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
-import type { Emit } from "./Emit.ts"
-import type { Resolved } from "./FuseOptions.ts"
+import type { Job, Stages } from "./Stages.ts"
 import * as Timeouts from "./Timeouts.ts"
 
-/** A provider with the stages that guard it. */
-export interface Stages {
-  readonly provider: Provider
-  readonly options: Resolved
-  readonly emit: Emit | undefined
-  readonly bucket: TokenBucket.TokenBucket | undefined
-  readonly breaker: CircuitBreaker.CircuitBreaker<CandidateError>
-  readonly timeouts: Timeouts.Timeouts
-  readonly limits: Timeouts.Limits
-  /** Over `limits.wholeMillis`. */
-  readonly watch: Watch.Watch
-}
-
-interface Visit {
+interface Visit<A> {
   readonly call: Call.Call
+  readonly job: Job<A>
   readonly permit: CircuitState.Permit
   /** How many other providers could take the call over. */
   readonly others: Effect.Effect<number>
@@ -50,14 +31,14 @@ interface Visit {
 /** What a call can do at a provider. */
 export interface Visits {
   /** Has the provider answer a call. `others` counts the providers that could take the call over. */
-  readonly ask: (call: Call.Call, others: Effect.Effect<number>) => Effect.Effect<ChatResponse, CandidateError>
+  readonly ask: <A>(call: Call.Call, job: Job<A>, others: Effect.Effect<number>) => Effect.Effect<A, CandidateError>
   /** Notes in the story of the call that, and why, the provider did not answer it. */
   readonly noteFailure: (call: Call.Call, error: CandidateError) => void
 }
 
 /** The visits to a provider behind its stages. */
 export const make = (stages: Stages): Visits => {
-  const { provider, options, emit, bucket, breaker, limits, watch } = stages
+  const { provider, options, emit, bucket, breaker, limits } = stages
   const { name } = provider
 
   const limitsOf = ({ timeouts }: Call.Call): Timeouts.Limits =>
@@ -68,57 +49,15 @@ export const make = (stages: Stages): Visits => {
   const untimed: Attempt.Time = { limits, shareMillis: Number.POSITIVE_INFINITY }
 
   /** What of the deadline the next attempt may take. Only with others still to come is there a share to keep to. */
-  const shareOf = ({ call, others }: Visit): Effect.Effect<number> =>
+  const shareOf = <A>({ call, others }: Visit<A>): Effect.Effect<number> =>
     Effect.flatMap(others, (count) =>
       count === 0
         ? Effect.succeed(Number.POSITIVE_INFINITY)
         : Effect.map(Deadline.share(call.deadline, Effect.succeed(count)), Duration.toMillis)
     )
 
-  /** One request to the provider, and what it came to. Runs within a `suspend`, so that what is thrown is a defect. */
-  const send = (
-    call: Call.Call,
-    begun: Call.Begun,
-    time: Attempt.Time
-  ): Effect.Effect<ChatResponse, CandidateError> => {
-    const isStreamed = provider.stream !== undefined && (call.stream !== undefined || time.limits.areOfStreams)
-    const reading = isStreamed || call.stream !== undefined ? Attempt.newReading() : undefined
-
-    const failed = (reason: ProviderError) => {
-      const error = reading === undefined ? reason : withText(call, reading, reason)
-      const { duration } = Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error })
-      return emit === undefined
-        ? Effect.fail(error)
-        : Effect.zipRight(
-            emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
-            Effect.fail(error)
-          )
-    }
-
-    const answered = (handedOver: ProviderAnswer | string) => {
-      const answer = checkAnswer(name, handedOver)
-      if (Either.isLeft(answer)) return failed(answer.left)
-      const nowMillis = Call.nowOf(call)
-      Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
-      const response = Call.respond(call, provider, answer.right, nowMillis)
-      if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
-      const rest = Attempt.withStart(call.stream, provider, reading, restOf(response, isStreamed))
-      return Effect.as(Attempt.handOut(call.stream, rest), response)
-    }
-
-    return reading !== undefined && isStreamed
-      ? Effect.matchEffect(Attempt.streamed(provider, call, time, reading), {
-          onFailure: failed,
-          onSuccess: () => answered(reading.transcript.answer)
-        })
-      : Effect.matchEffect(Attempt.inOnePiece(provider, call, time, watch, limits.wholeMillis), {
-          onFailure: failed,
-          onSuccess: answered
-        })
-  }
-
   /** The next attempt of a visit, after so long in line. */
-  const sendNow = (visit: Visit, inLineMillis: number): Effect.Effect<ChatResponse, CandidateError> => {
+  const sendNow = <A>(visit: Visit<A>, inLineMillis: number): Effect.Effect<A, CandidateError> => {
     const { call } = visit
     if (call.deadline === undefined && call.timeouts === undefined) return sendWithin(visit, inLineMillis, untimed)
     const own = limitsOf(call)
@@ -127,20 +66,20 @@ export const make = (stages: Stages): Visits => {
     )
   }
 
-  const sendWithin = (visit: Visit, inLineMillis: number, time: Attempt.Time) => {
+  const sendWithin = <A>(visit: Visit<A>, inLineMillis: number, time: Attempt.Time) => {
     const { call } = visit
     visit.number += 1
     const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis)
     return emit === undefined
-      ? send(call, begun, time)
+      ? visit.job.send(stages, call, begun, time)
       : Effect.zipRight(
           emit({ _tag: "AttemptStarted", provider: name, attempt: visit.number }),
-          Effect.suspend(() => send(call, begun, time))
+          Effect.suspend(() => visit.job.send(stages, call, begun, time))
         )
   }
 
   /** The same, after taking a token. */
-  const sendWithToken = (visit: Visit, { withTokens }: TokenBucket.TokenBucket) => {
+  const sendWithToken = <A>(visit: Visit<A>, { withTokens }: TokenBucket.TokenBucket) => {
     const { call, others } = visit
     const arrivedMillis = Call.nowOf(call)
     const sending = Effect.suspend(() => sendNow(visit, Call.nowOf(call) - arrivedMillis))
@@ -162,10 +101,10 @@ export const make = (stages: Stages): Visits => {
     Call.end(call, provider, begun, { nowMillis: begun.millis, outcome: "rejected", error })
   }
 
-  const hooks = (visit: Visit): Hooks<CandidateError> => ({
+  const hooks = <A>(visit: Visit<A>): Hooks<CandidateError> => ({
     shouldRetry: (error) => {
       visit.lastError = error
-      if (visit.isOver) return false
+      if (visit.isOver || !visit.job.mayRetry(error)) return false
       const isClosed = breaker.isCurrent(visit.permit)
       const whenAlone = Effect.zipWith(visit.others, isClosed, (others, closed) => others === 0 && closed)
       const { retry } = options.failover.verdict(CallStream.reasonOf(error))
@@ -195,10 +134,16 @@ export const make = (stages: Stages): Visits => {
   })
 
   return {
-    ask: (call, others) =>
-      breaker.withPermit((permit) => {
-        const visit: Visit = {
+    ask: <A>(call: Call.Call, job: Job<A>, others: Effect.Effect<number>): Effect.Effect<A, CandidateError> => {
+      const obstacle = job.obstacle(provider)
+      if (obstacle !== undefined) {
+        rejected(call, 0, obstacle)
+        return Effect.fail(obstacle)
+      }
+      return breaker.withPermit((permit) => {
+        const visit: Visit<A> = {
           call,
+          job,
           permit,
           others,
           number: 0,
@@ -209,29 +154,11 @@ export const make = (stages: Stages): Visits => {
         }
         const next = Effect.suspend(() => (bucket === undefined ? sendNow(visit, 0) : sendWithToken(visit, bucket)))
         return permit.isProbe ? next : retry(next, options.retry, () => hooks(visit))
-      }),
+      })
+    },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, 0, error)
       Call.tell(call, error)
     }
   }
-}
-
-/** The failure of an attempt, with the text that had come: what the caller has been handed makes it a broken stream. */
-const withText = (call: Call.Call, reading: Attempt.Reading, reason: ProviderError): ProviderError => {
-  const { text } = reading.transcript
-  if (call.stream !== undefined && reading.isCommitted) return CallStream.breakOff(call.stream, reason, text)
-  return reason._tag === "StreamInterruptedError" && text !== "" ? CallStream.interrupted(reason, text) : reason
-}
-
-/** What of a whole answer the caller has not been handed yet. */
-const restOf = (response: ChatResponse, wasStreamed: boolean): ReadonlyArray<ChatEvent> => {
-  const { text, reasoning, toolCalls } = response
-  const calls = toolCalls.map((toolCall): ChatEvent => ({ _tag: "ToolCall", ...toolCall }))
-  if (wasStreamed) return calls
-  return [
-    ...(reasoning === undefined || reasoning === "" ? [] : [{ _tag: "ReasoningDelta", text: reasoning } as const]),
-    ...(text === "" ? [] : [{ _tag: "TextDelta", text } as const]),
-    ...calls
-  ]
 }

@@ -1,7 +1,8 @@
 /** What a provider can do, known before it is asked. */
-import { Either } from "effect"
+import { type ConfigError, Either } from "effect"
 import type { ChatRequest } from "./ChatRequest.ts"
 import { type Content, partsOf, textOf } from "./Message.ts"
+import * as OptionCheck from "./OptionCheck.ts"
 
 /** What a provider can do; what is not said is taken for granted. */
 export interface Capabilities {
@@ -60,20 +61,17 @@ export const estimateTokens = ({ system, messages, maxTokens }: ChatRequest): nu
   return Math.floor(characters / charactersPerToken) + (maxTokens ?? 0)
 }
 
-/** The left side says what is wrong with capabilities. */
-export const check = (capabilities: Capabilities): Either.Either<Capabilities, string> => {
-  const strange = Object.entries(capabilities).find(([name, value]) =>
-    value === undefined
-      ? false
-      : name === "contextWindow"
-        ? !(Number.isSafeInteger(value) && (value as number) > 0)
-        : !names.includes(name) || typeof value !== "boolean"
-  )
-  return strange === undefined
-    ? Either.right(capabilities)
-    : Either.left(
-        `${strange[0]} is ${String(strange[1])}; allowed: ${names.join(", ")}: true or false; contextWindow: a whole number from 1`
-      )
-}
+const flags = ["tools", "images", "files", "jsonSchema", "streaming", "prefill"] as const
 
-const names = ["tools", "images", "files", "jsonSchema", "streaming", "prefill"]
+/** Looks at what a provider says that it can do. */
+export const check = (capabilities: Capabilities, path: string): Either.Either<void, ConfigError.ConfigError> =>
+  Either.gen(function* () {
+    yield* OptionCheck.knownKeys(path, capabilities, [...flags, "contextWindow"])
+    for (const flag of flags) {
+      const value = capabilities[flag]
+      if (value !== undefined) yield* OptionCheck.oneOf(`${path}.${flag}`, value, [true, false])
+    }
+    if (capabilities.contextWindow !== undefined) {
+      yield* OptionCheck.wholeNumber(`${path}.contextWindow`, capabilities.contextWindow, 1)
+    }
+  })

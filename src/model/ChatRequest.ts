@@ -1,8 +1,5 @@
 /** What is asked. */
-import { Either } from "effect"
-import { InvalidRequestError } from "./LlmError.ts"
 import type { Message } from "./Message.ts"
-import { problemOf, show } from "./RequestCheck.ts"
 import type { Reasoning, ResponseFormat, Tool, ToolChoice } from "./Tool.ts"
 
 /** A request in no vendor's dialect. What is not set is left to the provider. */
@@ -35,23 +32,4 @@ export interface ChatRequest {
   readonly metadata?: Readonly<Record<string, string>> | undefined
   /** Fields added to the vendor's request as they are; they win over what LlmFuse would send. */
   readonly extra?: Readonly<Record<string, unknown>> | undefined
-}
-
-const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))
-
-/**
- * A string becomes one user message; a request is looked at before anybody is asked.
- * The left side names the value and what is allowed.
- */
-export const normalize = (input: string | ChatRequest): Either.Either<ChatRequest, InvalidRequestError> => {
-  if (typeof input === "string") {
-    return input === ""
-      ? refuse("the prompt is the empty string; give it some text")
-      : Either.right({ messages: [{ role: "user", content: input }] })
-  }
-  if (typeof input !== "object" || input === null) {
-    return refuse(`the request is ${show(input)}; allowed: a string or { messages, ... }`)
-  }
-  const problem = problemOf(input)
-  return problem === undefined ? Either.right(input) : refuse(problem)
 }

@@ -1,7 +1,7 @@
 /** What comes back: a provider's answer, and the response that tells how it was come by. */
 import type { Duration } from "effect"
 import type { Attempt } from "./LlmError.ts"
-import type { OpaqueReasoning } from "./Message.ts"
+import type { OpaqueReasoning } from "./OpaqueReasoning.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Why the model stopped. `unknown`: the provider did not say, or said a word that nobody knows. */

@@ -35,11 +35,13 @@ export const failureTable = {
   AuthenticationError: row("no", true, "opens"),
   ModelNotFoundError: row("no", true, "ignored"),
   InvalidRequestError: row("no", true, "ignored"),
+  "InvalidRequestError:capability": row("no", true, "ignored"),
   ContextLengthError: row("no", true, "ignored"),
   "ContentPolicyError:prompt": row("no", false, "ignored"),
   "ContentPolicyError:response": row("no", true, "ignored"),
   InvalidResponseError: row("once", true, "counts"),
   "InvalidResponseError:schema": row("once", true, "ignored"),
+  "InvalidResponseError:length": row("no", false, "ignored"),
   EmptyResponseError: row("once", true, "counts"),
   StreamInterruptedError: row("yes", true, "counts"),
   CustomProviderError: row("no", true, "ignored"),
@@ -92,7 +94,11 @@ export const make = (overrides: FailoverOverrides = {}): FailoverPolicy => {
 
 const tablePolicy = make()
 
-const strict = make({ AuthenticationError: { failover: false }, InvalidRequestError: { failover: false } })
+const strict = make({
+  AuthenticationError: { failover: false },
+  InvalidRequestError: { failover: false },
+  "InvalidRequestError:capability": { failover: true }
+})
 
 export {
   /** As the default, but authentication errors and invalid requests end the call: nobody else is asked. */

@@ -152,8 +152,19 @@ export class AuthenticationError extends failure<AuthenticationError>()(
 /** The provider does not have the model: HTTP 404. */
 export class ModelNotFoundError extends failure<ModelNotFoundError>()("ModelNotFoundError", {}, "model not found") {}
 
-/** The request is not one that the provider takes: HTTP 400, 413, 422 and other 4xx. */
-export class InvalidRequestError extends failure<InvalidRequestError>()("InvalidRequestError", {}, "invalid request") {}
+/**
+ * The request is not one that the provider takes: HTTP 400, 413, 422 and other 4xx; `reason: "capability"` if it was not
+ * asked because it is known not to be able to.
+ */
+export class InvalidRequestError extends failure<InvalidRequestError>()(
+  "InvalidRequestError",
+  { reason: Schema.optional(Schema.Literal("capability")) },
+  "invalid request"
+) {
+  override get failureCase() {
+    return this.reason
+  }
+}
 
 /** The request is longer than the model's context window. */
 export class ContextLengthError extends failure<ContextLengthError>()("ContextLengthError", {}, "context too long") {}
@@ -169,10 +180,13 @@ export class ContentPolicyError extends failure<ContentPolicyError>()(
   }
 }
 
-/** HTTP success with a body that cannot be read or does not fit; `reason: "schema"` if it misses a wanted schema. */
+/**
+ * HTTP success with a body that cannot be read or does not fit; `reason: "schema"` if it misses a wanted schema,
+ * `"length"` if an object was cut off at the token limit.
+ */
 export class InvalidResponseError extends failure<InvalidResponseError>()(
   "InvalidResponseError",
-  { reason: Schema.optional(Schema.Literal("schema")) },
+  { reason: Schema.optional(Schema.Literal("schema", "length")) },
   "invalid response"
 ) {
   override get failureCase() {

@@ -1,5 +1,6 @@
 /** The turns of a conversation. */
 import type { ToolCall } from "./ChatResponse.ts"
+import type { OpaqueReasoning } from "./OpaqueReasoning.ts"
 
 /** A piece of text within a message. */
 export interface TextPart {
@@ -42,18 +43,6 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: "user"
   readonly content: Content
-}
-
-/**
- * Something of an answer that only its own vendor understands, such as a signature over its reasoning. It is sent back
- * to the same wire and model family, and left out for all others.
- */
-export interface OpaqueReasoning {
-  /** The wire that it belongs to, as the adapter names it. */
-  readonly wire: string
-  /** The name of the provider that wrote it. */
-  readonly provider: string
-  readonly value: unknown
 }
 
 /** What the model said earlier. */

@@ -1,11 +1,31 @@
 /** Looks at a request before anybody is asked: each check says what is wrong, with the value and what is allowed. */
 import { Either } from "effect"
 import type { ChatRequest } from "./ChatRequest.ts"
+import { InvalidRequestError } from "./LlmError.ts"
 import type { Message } from "./Message.ts"
 import { jsonSchemaOf, type Shape } from "./Tool.ts"
 
+const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))
+
+/**
+ * A string becomes one user message; a request is looked at before anybody is asked.
+ * The left side names the value and what is allowed.
+ */
+export const normalize = (input: string | ChatRequest): Either.Either<ChatRequest, InvalidRequestError> => {
+  if (typeof input === "string") {
+    return input === ""
+      ? refuse("the prompt is the empty string; give it some text")
+      : Either.right({ messages: [{ role: "user", content: input }] })
+  }
+  if (typeof input !== "object" || input === null) {
+    return refuse(`the request is ${show(input)}; allowed: a string or { messages, ... }`)
+  }
+  const problem = problemOf(input)
+  return problem === undefined ? Either.right(input) : refuse(problem)
+}
+
 /** What is wrong with a request; `undefined` if nothing is. */
-export const problemOf = (request: ChatRequest): string | undefined => {
+const problemOf = (request: ChatRequest): string | undefined => {
   for (const check of checks) {
     const problem = check(request)
     if (problem !== undefined) return problem

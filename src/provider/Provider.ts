@@ -1,8 +1,10 @@
 /** What stands behind a name in the list of providers, and how to make one. */
 import { type Duration, Effect, Effectable, type Scope, type Stream } from "effect"
+import type { Capabilities } from "../model/Capabilities.ts"
 import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
+import type { EmbeddingBatch, ProviderEmbeddings } from "../model/Embedding.ts"
 import type { ProviderError } from "../model/LlmError.ts"
 import type { PromiseContext } from "./Promised.ts"
 import * as Promised from "./Promised.ts"
@@ -30,6 +32,8 @@ export interface Settings {
   readonly limits?: Limits | undefined
   /** The most that one attempt may take; wins over the options' `timeouts.attempt`. */
   readonly timeout?: Duration.DurationInput | undefined
+  /** What it can do. A provider that cannot do what a request wants is passed over. Default: everything. */
+  readonly capabilities?: Capabilities | undefined
 }
 
 /** The time that one attempt has. */
@@ -59,6 +63,12 @@ export interface Provider extends Settings {
    * in one piece.
    */
   readonly stream?: ((request: ChatRequest) => Parts | Effect.Effect<Parts, ProviderError, Scope.Scope>) | undefined
+  /** Embeds texts. Default: none; the provider is passed over by `embed`. */
+  readonly embed?: ((batch: EmbeddingBatch) => Effect.Effect<ProviderEmbeddings, ProviderError>) | undefined
+  /** The space of its vectors; they are compared only within one. Default: the provider's name and model. */
+  readonly embeddingSpace?: string | undefined
+  /** How many texts it embeds with one request; a whole number from 1. Default: any number. */
+  readonly maxEmbeddingInputs?: number | undefined
 }
 
 class Value extends Effectable.Class<Provider> implements Provider {
@@ -66,9 +76,13 @@ class Value extends Effectable.Class<Provider> implements Provider {
   readonly model: string | undefined
   readonly limits: Limits | undefined
   readonly timeout: Duration.DurationInput | undefined
+  readonly capabilities: Capabilities | undefined
   readonly complete: Provider["complete"]
   readonly completeWithin: Provider["completeWithin"]
   readonly stream: Provider["stream"]
+  readonly embed: Provider["embed"]
+  readonly embeddingSpace: string | undefined
+  readonly maxEmbeddingInputs: number | undefined
 
   constructor(provider: Provider) {
     super()
@@ -76,9 +90,13 @@ class Value extends Effectable.Class<Provider> implements Provider {
     this.model = provider.model
     this.limits = provider.limits
     this.timeout = provider.timeout
+    this.capabilities = provider.capabilities
     this.complete = (request) => provider.complete(request)
     this.completeWithin = provider.completeWithin
     this.stream = provider.stream
+    this.embed = provider.embed
+    this.embeddingSpace = provider.embeddingSpace
+    this.maxEmbeddingInputs = provider.maxEmbeddingInputs
   }
 
   override commit(): Effect.Effect<Provider> {

@@ -3,6 +3,7 @@ import { type Duration, Effect, Effectable, Stream } from "effect"
 import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
+import type { EmbeddingBatch, ProviderEmbeddings } from "../model/Embedding.ts"
 import type { ProviderError } from "../model/LlmError.ts"
 import type { Parts, Provider, Settings } from "../provider/Provider.ts"
 
@@ -19,6 +20,12 @@ export interface Options extends Omit<Settings, "name"> {
    * What the first streamed calls do once they have begun to respond, one script each. Default: the reply, word by word.
    */
   readonly streams?: ReadonlyArray<ReadonlyArray<FakeStep>> | undefined
+  /** The vectors of a batch. Default: none; the fake cannot embed. */
+  readonly embed?: ((batch: EmbeddingBatch) => ProviderEmbeddings) | undefined
+  /** See `Provider`. */
+  readonly embeddingSpace?: string | undefined
+  /** See `Provider`. */
+  readonly maxEmbeddingInputs?: number | undefined
   /** How long each call takes (a streamed one: until it responds), by the clock of the program (`TestClock` in a test). Default: no time. */
   readonly latency?: Duration.DurationInput | undefined
 }
@@ -29,6 +36,12 @@ export class FakeProvider extends Effectable.Class<Provider> implements Provider
   readonly model: string | undefined
   readonly limits: Settings["limits"]
   readonly timeout: Settings["timeout"]
+  readonly capabilities: Settings["capabilities"]
+  readonly embeddingSpace: string | undefined
+  readonly maxEmbeddingInputs: number | undefined
+  readonly embed: Provider["embed"]
+  /** The batches embedded so far, oldest first. */
+  readonly batches: Array<EmbeddingBatch> = []
   /** The requests so far, oldest first. */
   readonly requests: Array<ChatRequest> = []
   readonly #options: Options
@@ -39,6 +52,11 @@ export class FakeProvider extends Effectable.Class<Provider> implements Provider
     this.model = options.model
     this.limits = options.limits
     this.timeout = options.timeout
+    this.capabilities = options.capabilities
+    this.embeddingSpace = options.embeddingSpace
+    this.maxEmbeddingInputs = options.maxEmbeddingInputs
+    const { embed } = options
+    this.embed = embed === undefined ? undefined : (batch) => this.#embed(batch, embed)
     this.#options = options
   }
 
@@ -66,6 +84,16 @@ export class FakeProvider extends Effectable.Class<Provider> implements Provider
           : Effect.fail(error)
       return latency === undefined ? outcome : Effect.delay(outcome, latency)
     })
+
+  #embed(batch: EmbeddingBatch, embed: (batch: EmbeddingBatch) => ProviderEmbeddings) {
+    return Effect.suspend(() => {
+      const { errors = [], latency } = this.#options
+      const error = errors[this.batches.length]
+      this.batches.push(batch)
+      const outcome = error === undefined ? Effect.sync(() => embed(batch)) : Effect.fail(error)
+      return latency === undefined ? outcome : Effect.delay(outcome, latency)
+    })
+  }
 
   readonly stream: NonNullable<Provider["stream"]> = (request) =>
     Effect.flatMap(this.complete(request), (reply) => {

@@ -1,0 +1,106 @@
+/** A chat as a job for a provider: in one piece or streamed, free text or an object. */
+import { Effect, Either } from "effect"
+import * as Capabilities from "../model/Capabilities.ts"
+import type { ChatEvent } from "../model/ChatEvent.ts"
+import type { ChatRequest } from "../model/ChatRequest.ts"
+import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
+import { ContextLengthError, InvalidRequestError, type ProviderError } from "../model/LlmError.ts"
+import type { Provider } from "../provider/Provider.ts"
+import { checkAnswer } from "./AnswerCheck.ts"
+import * as Attempt from "./Attempt.ts"
+import * as Call from "./Call.ts"
+import * as CallStream from "./CallStream.ts"
+import type { Job, Stages } from "./Stages.ts"
+
+/** Looks at an answer once more before it counts. */
+export type Accept = (provider: string, answer: ProviderAnswer) => Either.Either<ProviderAnswer, ProviderError>
+
+/** The job that a request is. */
+export const make = (request: ChatRequest): Job<ChatResponse> => ({
+  obstacle: obstacleTo(request),
+  mayRetry: () => true,
+  send: (stages, call, begun, time) => send(request, undefined, stages, call, begun, time)
+})
+
+/** Why a provider cannot take a request; `undefined` if it can. */
+export const obstacleTo =
+  (request: ChatRequest) =>
+  ({ name, capabilities }: Provider): ProviderError | undefined =>
+    capabilities === undefined ? undefined : obstacleError(name, Capabilities.obstacle(capabilities, request))
+
+const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined): ProviderError | undefined => {
+  if (obstacle === undefined) return undefined
+  const fields = { provider: name, message: `${name}: ${obstacle.what}` }
+  return obstacle.isTooLong
+    ? new ContextLengthError(fields)
+    : new InvalidRequestError({ ...fields, reason: "capability" })
+}
+
+/** One request to the provider. Runs within a `suspend`, so that what is thrown is a defect. */
+export const send = (
+  request: ChatRequest,
+  accept: Accept | undefined,
+  { provider, emit, watch, limits }: Stages,
+  call: Call.Call,
+  begun: Call.Begun,
+  time: Attempt.Time
+): Effect.Effect<ChatResponse, ProviderError> => {
+  const { name } = provider
+  const isStreamed = canStream(provider) && (call.stream !== undefined || time.limits.areOfStreams)
+  const reading = isStreamed || call.stream !== undefined ? Attempt.newReading() : undefined
+
+  const failed = (reason: ProviderError) => {
+    const error = reading === undefined ? reason : withText(call, reading, reason)
+    const { duration } = Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error })
+    return emit === undefined
+      ? Effect.fail(error)
+      : Effect.zipRight(
+          emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
+          Effect.fail(error)
+        )
+  }
+
+  const answered = (handedOver: ProviderAnswer | string) => {
+    const checked = checkAnswer(name, handedOver)
+    const answer = accept === undefined ? checked : Either.flatMap(checked, (it) => accept(name, it))
+    if (Either.isLeft(answer)) return failed(answer.left)
+    const nowMillis = Call.nowOf(call)
+    Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
+    const response = Call.respond(call, provider, answer.right, nowMillis)
+    if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
+    const rest = Attempt.withStart(call.stream, provider, reading, restOf(response, isStreamed))
+    return Effect.as(Attempt.handOut(call.stream, rest), response)
+  }
+
+  return reading !== undefined && isStreamed
+    ? Effect.matchEffect(Attempt.streamed(provider, request, call, time, reading), {
+        onFailure: failed,
+        onSuccess: () => answered(reading.transcript.answer)
+      })
+    : Effect.matchEffect(Attempt.inOnePiece(provider, request, call, time, watch, limits.wholeMillis), {
+        onFailure: failed,
+        onSuccess: answered
+      })
+}
+
+const canStream = ({ stream, capabilities }: Provider): boolean =>
+  stream !== undefined && capabilities?.streaming !== false
+
+/** The failure of an attempt, with the text that had come: what the caller has been handed makes it a broken stream. */
+const withText = (call: Call.Call, reading: Attempt.Reading, reason: ProviderError): ProviderError => {
+  const { text } = reading.transcript
+  if (call.stream !== undefined && reading.isCommitted) return CallStream.breakOff(call.stream, reason, text)
+  return reason._tag === "StreamInterruptedError" && text !== "" ? CallStream.interrupted(reason, text) : reason
+}
+
+/** What of a whole answer the caller has not been handed yet. */
+const restOf = (response: ChatResponse, wasStreamed: boolean): ReadonlyArray<ChatEvent> => {
+  const { text, reasoning, toolCalls } = response
+  const calls = toolCalls.map((toolCall): ChatEvent => ({ _tag: "ToolCall", ...toolCall }))
+  if (wasStreamed) return calls
+  return [
+    ...(reasoning === undefined || reasoning === "" ? [] : [{ _tag: "ReasoningDelta", text: reasoning } as const]),
+    ...(text === "" ? [] : [{ _tag: "TextDelta", text } as const]),
+    ...calls
+  ]
+}

@@ -1,0 +1,102 @@
+/** Vectors as a job for a provider. */
+import { Duration, Effect } from "effect"
+import type { EmbeddingBatch, EmbeddingResponse, ProviderEmbeddings } from "../model/Embedding.ts"
+import { InvalidRequestError, InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
+import type { Provider } from "../provider/Provider.ts"
+import * as Attempt from "./Attempt.ts"
+import * as Call from "./Call.ts"
+import type { Job } from "./Stages.ts"
+
+/** The space of a provider's vectors. */
+export const spaceOf = ({ name, model, embeddingSpace }: Provider): string => embeddingSpace ?? `${name}/${model ?? ""}`
+
+/** The job to embed one batch, in one space. */
+export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingResponse> => ({
+  obstacle: (provider) => {
+    const what =
+      provider.embed === undefined
+        ? "cannot embed"
+        : spaceOf(provider) === space
+          ? undefined
+          : `its vectors are of another space (${spaceOf(provider)}, not ${space})`
+    const { name } = provider
+    return what === undefined
+      ? undefined
+      : new InvalidRequestError({ provider: name, reason: "capability", message: `${name}: ${what}` })
+  },
+  mayRetry: () => true,
+  send: ({ provider, emit, watch, limits }, call, begun, time) => {
+    const { name } = provider
+    const failed = (error: ProviderError) => {
+      const { duration } = Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error })
+      return emit === undefined
+        ? Effect.fail(error)
+        : Effect.zipRight(
+            emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
+            Effect.fail(error)
+          )
+    }
+    const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
+    return Effect.matchEffect(Attempt.withinTime(name, time)(embedding, call.clock, watch, limits.wholeMillis), {
+      onFailure: failed,
+      onSuccess: (answer) => {
+        const problem = problemOf(answer, batch)
+        if (problem !== undefined) {
+          return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}` }))
+        }
+        const nowMillis = Call.nowOf(call)
+        Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.usage })
+        return Effect.succeed(respond(call, provider, answer, space, nowMillis))
+      }
+    })
+  }
+})
+
+const problemOf = ({ embeddings }: ProviderEmbeddings, { input }: EmbeddingBatch): string | undefined =>
+  !Array.isArray(embeddings) || embeddings.length !== input.length
+    ? `${Array.isArray(embeddings) ? embeddings.length : "no"} vectors for ${input.length} texts`
+    : embeddings.some((vector) => !Array.isArray(vector) || vector.length === 0 || !vector.every(Number.isFinite))
+      ? "a vector that is empty or holds what is no number"
+      : undefined
+
+const respond = (
+  call: Call.Call,
+  { name, model }: Provider,
+  answer: ProviderEmbeddings,
+  embeddingSpace: string,
+  nowMillis: number
+): EmbeddingResponse => ({
+  ...answer,
+  provider: name,
+  model: answer.model ?? model ?? "",
+  embeddingSpace,
+  latency: Duration.millis(Math.max(0, Math.round(nowMillis - call.startMillis))),
+  attempts: call.attempts
+})
+
+/** The batches of a request that every provider can take. */
+export const batchesOf = (batch: EmbeddingBatch, providers: ReadonlyArray<Provider>): ReadonlyArray<EmbeddingBatch> => {
+  const size = Math.min(batch.input.length, ...providers.map((it) => it.maxEmbeddingInputs ?? Number.POSITIVE_INFINITY))
+  return Array.from({ length: Math.ceil(batch.input.length / size) }, (_, index) => ({
+    ...batch,
+    input: batch.input.slice(index * size, (index + 1) * size)
+  }))
+}
+
+/** The responses to batches, as one. */
+export const joined = (responses: ReadonlyArray<EmbeddingResponse>): EmbeddingResponse => {
+  const last = responses.at(-1) as EmbeddingResponse
+  const usage = responses.reduce<Usage | undefined>(
+    (sum, it) =>
+      it.usage === undefined
+        ? sum
+        : {
+            inputTokens: (sum?.inputTokens ?? 0) + it.usage.inputTokens,
+            outputTokens: (sum?.outputTokens ?? 0) + it.usage.outputTokens
+          },
+    undefined
+  )
+  const embeddings = responses.flatMap((it) => it.embeddings)
+  return responses.length === 1 ? last : { ...last, embeddings, ...(usage === undefined ? {} : { usage }) }
+}

@@ -1,0 +1,88 @@
+/** An object of a schema as a job for a provider. */
+import { Effect, Either, ParseResult, Schema } from "effect"
+import type { ChatRequest } from "../model/ChatRequest.ts"
+import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
+import { InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import * as Chat from "./Chat.ts"
+import type { Job } from "./Stages.ts"
+
+/** A response with the object that its text is. */
+export interface ObjectResponse<A> extends ChatResponse {
+  readonly object: A
+}
+
+/** What came instead of the object. */
+interface Misfit {
+  readonly provider: string
+  readonly text: string
+  readonly problem: string
+}
+
+/**
+ * The job to answer a request with an object. What does not fit is an `InvalidResponseError` with the reason `"schema"`;
+ * with `repair` the same provider is shown once what is wrong. What was cut off at the token limit has the reason
+ * `"length"`.
+ */
+export const make = <A, I>(
+  schema: Schema.Schema<A, I>,
+  request: ChatRequest,
+  repair: boolean
+): Job<ObjectResponse<A>> => {
+  const decode = Schema.decodeUnknownEither(schema)
+  let misfit: Misfit | undefined
+  let decoded: A
+
+  const accept = (provider: string, answer: ProviderAnswer): Either.Either<ProviderAnswer, ProviderError> => {
+    const read = Either.flatMap(parse(answer.text), (json) =>
+      Either.mapLeft(decode(json), (error) => ParseResult.TreeFormatter.formatErrorSync(error))
+    )
+    if (Either.isRight(read)) {
+      decoded = read.right
+      return Either.right(answer)
+    }
+    misfit = { provider, text: answer.text, problem: read.left }
+    const isCut = answer.finishReason === "length"
+    return Either.left(
+      new InvalidResponseError({
+        provider,
+        reason: isCut ? "length" : "schema",
+        message: `${provider}: ${isCut ? "the object was cut off at the token limit" : "the answer does not fit the schema"}: ${read.left}`,
+        requestId: answer.requestId
+      })
+    )
+  }
+
+  return {
+    obstacle: Chat.obstacleTo(request),
+    mayRetry: (error) => repair || !(error._tag === "InvalidResponseError" && error.reason === "schema"),
+    send: (stages, call, begun, time) => {
+      const toRepair = misfit?.provider === stages.provider.name ? misfit : undefined
+      const asked = toRepair === undefined ? request : withRepair(request, toRepair)
+      return Effect.map(Chat.send(asked, accept, stages, call, begun, time), (response) => ({
+        ...response,
+        object: decoded
+      }))
+    }
+  }
+}
+
+/** The JSON of a text. Models like to put it in a fence. */
+const parse = (text: string): Either.Either<unknown, string> => {
+  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text
+  return Either.mapLeft(
+    Either.try((): unknown => JSON.parse(fenced)),
+    () => `it is no JSON: ${JSON.stringify(text.slice(0, 80))}`
+  )
+}
+
+const withRepair = (request: ChatRequest, { text, problem }: Misfit): ChatRequest => ({
+  ...request,
+  messages: [
+    ...request.messages,
+    { role: "assistant", content: text },
+    {
+      role: "user",
+      content: `That does not fit the schema: ${problem}\nAnswer again with JSON that fits it, and nothing else.`
+    }
+  ]
+})

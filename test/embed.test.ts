@@ -1,0 +1,151 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  AllProvidersFailedError,
+  type EmbeddingBatch,
+  FuseClient,
+  InvalidRequestError,
+  InvalidResponseError,
+  LlmFuse,
+  type Options
+} from "llmfuse"
+import { FakeProvider } from "llmfuse/testing"
+import { outage, overloaded } from "./errors.ts"
+
+const make = (options: Options<ReadonlyArray<FakeProvider>>) =>
+  Effect.provide(LlmFuse, LlmFuse.layer({ retry: { baseDelay: 0 }, ...options }))
+
+/** The length of each text, as its vector. */
+const lengths = ({ input }: EmbeddingBatch) => ({ embeddings: input.map((text) => [text.length]) })
+
+const inSpace = (name: string, embeddingSpace: string, more = {}) =>
+  FakeProvider.make(name, { embed: lengths, embeddingSpace, ...more })
+
+describe("embed", () => {
+  it.effect("turns a text, or several, into vectors in their order", () =>
+    Effect.gen(function* () {
+      const fuse = yield* make({ providers: [inSpace("a", "small")] })
+
+      const one = yield* fuse.embed("word")
+      const several = yield* fuse.embed(["four", "a", "to"])
+
+      assert.deepStrictEqual(one.embeddings, [[4]])
+      assert.deepStrictEqual(several.embeddings, [[4], [1], [2]])
+      assert.strictEqual(several.embeddingSpace, "small")
+      assert.strictEqual(several.provider, "a")
+      assert.deepStrictEqual(
+        several.attempts.map(({ provider, outcome }) => `${provider} ${outcome}`),
+        ["a success"]
+      )
+    })
+  )
+
+  it.effect("is retried, and fails over within one embedding space only", () =>
+    Effect.gen(function* () {
+      const a = inSpace("a", "small", { errors: outage("a", 3) })
+      const other = inSpace("other", "large")
+      const b = inSpace("b", "small")
+      const fuse = yield* make({ providers: [FakeProvider.make("chat"), a, other, b] })
+
+      const response = yield* fuse.embed("word")
+
+      assert.strictEqual(response.provider, "b")
+      assert.strictEqual(a.batches.length, 3)
+      assert.strictEqual(other.batches.length, 0)
+      assert.deepStrictEqual(
+        response.attempts.map(({ provider, outcome }) => `${provider} ${outcome}`),
+        ["chat rejected", "a failure", "a failure", "a failure", "other rejected", "b success"]
+      )
+      assert.include(response.attempts[4]?.error?.message, "another space (large, not small)")
+    })
+  )
+
+  it.effect("without a named space, no two providers share one", () =>
+    Effect.gen(function* () {
+      const a = FakeProvider.make("a", { embed: lengths, model: "m", errors: outage("a", 3) })
+      const b = FakeProvider.make("b", { embed: lengths, model: "m" })
+      const fuse = yield* make({ providers: [a, b] })
+
+      const error = yield* Effect.flip(fuse.embed("word"))
+
+      assert.instanceOf(error, AllProvidersFailedError)
+      assert.strictEqual(b.batches.length, 0)
+    })
+  )
+
+  it.effect("splits many texts into requests that every provider of the space can take", () =>
+    Effect.gen(function* () {
+      const a = inSpace("a", "small", { maxEmbeddingInputs: 5 })
+      const b = inSpace("b", "small", { maxEmbeddingInputs: 2 })
+      const usage = { inputTokens: 3, outputTokens: 0 }
+      const counting = FakeProvider.make("c", {
+        embed: (batch) => ({ ...lengths(batch), usage }),
+        embeddingSpace: "small"
+      })
+      const fuse = yield* make({ providers: [counting, a, b] })
+
+      const response = yield* fuse.embed(["a", "bb", "ccc", "dddd", "eeeee"])
+
+      assert.deepStrictEqual(response.embeddings, [[1], [2], [3], [4], [5]])
+      assert.deepStrictEqual(
+        counting.batches.map(({ input }) => input.length),
+        [2, 2, 1]
+      )
+      assert.deepStrictEqual(response.usage, { inputTokens: 9, outputTokens: 0 })
+      assert.strictEqual(response.attempts.length, 3)
+    })
+  )
+
+  it.effect("a provider that gives back other than a vector for each text is asked once more, then passed over", () =>
+    Effect.gen(function* () {
+      for (const embeddings of [[], [[1], [2]], [[]], [[Number.NaN]]]) {
+        const a = FakeProvider.make("a", { embed: () => ({ embeddings }), embeddingSpace: "small" })
+        const fuse = yield* make({ providers: [a, inSpace("b", "small")] })
+
+        const response = yield* fuse.embed("word")
+
+        assert.strictEqual(response.provider, "b")
+        assert.strictEqual(a.batches.length, 2)
+        assert.instanceOf(response.attempts[0]?.error, InvalidResponseError)
+      }
+    })
+  )
+
+  it.effect("opens the circuit that complete sees too", () =>
+    Effect.gen(function* () {
+      const a = inSpace("a", "small", { errors: [overloaded("a")] })
+      const fuse = yield* make({ providers: [a], retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1 } })
+
+      yield* Effect.exit(fuse.embed("word"))
+
+      assert.strictEqual(yield* fuse.circuitState("a"), "Open")
+    })
+  )
+
+  for (const [message, request] of [
+    ["input is", []],
+    ["input[1] is", ["a", ""]],
+    ["input[0] is", [7]],
+    ["dimensions is", { input: "a", dimensions: 0 }],
+    ["the request is", null]
+  ] as const) {
+    it.effect(`a request is looked at before anybody is asked: ${message}`, () =>
+      Effect.gen(function* () {
+        const a = inSpace("a", "small")
+        const fuse = yield* make({ providers: [a] })
+
+        const error = yield* Effect.flip(fuse.embed(request as never))
+
+        assert.instanceOf(error, InvalidRequestError)
+        assert.include(error.message, message)
+        assert.strictEqual(a.batches.length, 0)
+      })
+    )
+  }
+
+  it("is a promise of the client", async () => {
+    await using client = FuseClient.make({ providers: [inSpace("a", "small")] })
+
+    assert.deepStrictEqual((await client.embed("word")).embeddings, [[4]])
+  })
+})
