@@ -103,6 +103,8 @@ export const respond = (call: Call, provider: Provider, answer: ProviderAnswer, 
   if (answer.reasoning !== undefined) response.reasoning = answer.reasoning
   if (answer.refusal !== undefined) response.refusal = answer.refusal
   if (answer.requestId !== undefined) response.requestId = answer.requestId
+  if (answer.opaque !== undefined) response.opaque = answer.opaque
+  if (answer.changes !== undefined) response.changes = answer.changes
   return response
 }
 

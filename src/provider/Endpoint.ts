@@ -1,5 +1,6 @@
 /** What adapters can be told about their vendor, and how it is checked. */
 import { Config, ConfigError, type Duration, Effect, Either, Redacted } from "effect"
+import type { Capabilities } from "../model/Capabilities.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import type * as Exchange from "./Exchange.ts"
 import * as Json from "./Json.ts"
@@ -22,6 +23,12 @@ export interface VendorOptions {
   readonly timeout?: Duration.DurationInput | undefined
   /** The provider's own limits; each that is set wins over the options' `limits`. */
   readonly limits?: Limits | undefined
+  /** What the model can do, where it is not what the vendor's models mostly can; each that is set wins. */
+  readonly capabilities?: Capabilities | undefined
+  /** The model that embeds. Default: `model`. */
+  readonly embeddingModel?: string | undefined
+  /** The space of its vectors. Default: one for each vendor and embedding model. */
+  readonly embeddingSpace?: string | undefined
   /** Headers to send too; they win over those that LlmFuse would send, `user-agent` among them. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
