@@ -659,6 +659,23 @@ describe("a deadline", () => {
     })
   )
 
+  it.effect("shortens the wait for a response, and the wait for content after it", () =>
+    Effect.gen(function* () {
+      const silent = FakeProvider.make("a", { latency: "1 hour" })
+      const empty = FakeProvider.make("b", { streams: [["", { wait: "1 hour" }]] })
+      const fuse = yield* make({ providers: [silent, empty, FakeProvider.make("c")] })
+
+      const { events } = yield* collect(fuse.stream("hi", { deadline: "9 seconds" }))
+
+      const last = events.at(-1)
+      assert(last?._tag === "Finished")
+      const [first, second] = last.response.attempts.map(({ error }) => error)
+      assert(first instanceof TimeoutError && second instanceof TimeoutError)
+      assert.deepStrictEqual([first.phase, second.phase], ["headers", "firstToken"])
+      assert.strictEqual(Duration.toMillis(last.response.latency), 6000)
+    })
+  )
+
   it.effect("does the same for complete", () =>
     Effect.gen(function* () {
       const a = FakeProvider.make("a", { latency: "1 hour" })
