@@ -52,7 +52,8 @@ export interface EventReader {
 export const make = (wire: Wire, head: Reply.Head): EventReader => {
   const draft = StreamDraft.make()
   const decoder = Sse.decoder((data, name) => {
-    if (!draft.isOver && draft.error === undefined) takeEvent(wire, draft, data, name)
+    const isOpen = !draft.isOver && draft.error === undefined && draft.broken === undefined
+    if (isOpen) takeEvent(wire, draft, data, name)
   })
   const isFinished = (): boolean => draft.stopped !== undefined
 

@@ -44,7 +44,7 @@ export interface StreamDraft {
   isOver: boolean
   /** The event that is an error; nothing is taken in after it. */
   error: unknown
-  /** Why no answer can come of it any more. */
+  /** Why no answer can come of it any more; nothing is taken in after it. */
   broken: string | undefined
 }
 

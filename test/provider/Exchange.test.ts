@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs"
-import { createServer, type RequestListener } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { RequestListener } from "node:http"
 import { inspect } from "node:util"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -11,6 +10,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Layer, Redacted, Stream } from "effect"
 import * as Exchange from "../../src/provider/Exchange.ts"
 import { answering, completion } from "./fakeClient.ts"
+import { served } from "./served.ts"
 
 const key = "fx-very-secret-key"
 
@@ -229,25 +229,6 @@ describe("connections", () => {
     })
   )
 })
-
-const served = (listener: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.async<{ url: string; close: () => void }>((resume) => {
-      const server = createServer(listener).listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo
-        resume(
-          Effect.succeed({
-            url: `http://127.0.0.1:${port}/`,
-            close: () => {
-              server.closeAllConnections()
-              server.close()
-            }
-          })
-        )
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
 
 const over = (url: string) =>
   Effect.map(HttpClient.HttpClient, (client) => Exchange.make(client, { name: "vendor", url })({}))
