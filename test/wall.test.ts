@@ -54,7 +54,7 @@ describe("the wall", () => {
     }
 
     beforeAll(async () => {
-      // The first calls of a process are slow: they are made where times are not told.
+      // The first retry and the first failover of a process are slow, and compressed times are short.
       await run(only("S03", "S16"))
       await run(faults)
       // A busy machine is late for compressed times. Who is to blame shows when they stand before the fault alone.
