@@ -48,4 +48,9 @@ const limited = (pull: Pull, millis: number, scope: Scope.Scope): Effect.Effect<
   )
 
 const toEnd = ({ pull }: Connection): Effect.Effect<void> =>
-  Effect.ignore(Effect.timeout(Effect.repeat(pull, { until: Either.isLeft }), lingerMillis))
+  Effect.repeat(pull, { until: Either.isLeft }).pipe(
+    Effect.timeout(lingerMillis),
+    Effect.ignore,
+    // It is begun by a finalizer, where nothing can be interrupted.
+    Effect.interruptible
+  )
