@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { catalogue } from "../scripts/wall/catalogue.ts"
 import type { Fault } from "../scripts/wall/fault.ts"
@@ -56,7 +57,8 @@ describe("the wall", () => {
     beforeAll(async () => {
       // The first retry and the first failover of a process are slow, and compressed times are short.
       await run(only("S03", "S16"))
-      await run(faults)
+      // S15 counts calls against a clock: it begins when the rush of the others is over.
+      await Promise.all([run(faults.filter(({ id }) => id !== "S15")), sleep(1500).then(() => run(only("S15")))])
       // A busy machine is late for compressed times. Who is to blame shows when they stand before the fault alone.
       for (const { fault, judgement } of [...results.values()]) {
         if (judgement.verdict !== "pass") await run(only(fault.id))
