@@ -9,6 +9,7 @@ import {
   type ProviderError,
   ServerError
 } from "../model/LlmError.ts"
+import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
@@ -28,6 +29,8 @@ export interface Draft {
   /** The vendor's word for why the model stopped. */
   readonly stopped: string | undefined
   readonly usage: Usage | undefined
+  /** What the vendor wants back with the answer. */
+  readonly opaque?: OpaqueReasoning | undefined
 }
 
 /**
@@ -36,7 +39,7 @@ export interface Draft {
  * is an answer, however short.
  */
 export const settle = (head: Reply.Head, draft: Draft): Read => {
-  const { text, toolCalls, reasoning, refusal, model, usage } = draft
+  const { text, toolCalls, reasoning, refusal, model, usage, opaque } = draft
   const told = finishReasons.get(draft.stopped?.toLowerCase() ?? "") ?? "unknown"
   if (refusal !== undefined) return Either.left(blocked(head, `the model refused: ${refusal}`))
   if (told === "refusal") return Either.left(blocked(head, `the model refused${text === "" ? "" : `: ${text}`}`))
@@ -57,9 +60,14 @@ export const settle = (head: Reply.Head, draft: Draft): Read => {
     ...(model === undefined ? {} : { model }),
     ...(usage === undefined ? {} : { usage }),
     ...(reasoning === "" ? {} : { reasoning }),
-    ...(requestId === undefined ? {} : { requestId })
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(opaque === undefined ? {} : { opaque })
   })
 }
+
+/** The answer, with what had to be changed of the request; as it was where that is nothing. */
+export const withChanges = (answer: Read, changes: ReadonlyArray<string> | undefined): Read =>
+  changes === undefined || changes.length === 0 ? answer : Either.map(answer, (it) => ({ ...it, changes }))
 
 /** The error that a reply without an answer is: the one that it describes in a shape of its own, else invalid. */
 export const missing = (reply: Reply.Reply, what: string): Read =>

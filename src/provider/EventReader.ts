@@ -9,7 +9,7 @@ import {
   StreamInterruptedError
 } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
-import type * as Answer from "./Answer.ts"
+import * as Answer from "./Answer.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
 import * as Rejection from "./Rejection.ts"
@@ -27,6 +27,8 @@ export interface Wire {
   readonly usage: (usage: unknown) => Usage | undefined
   /** The answer that a whole body is. */
   readonly answer: (reply: Reply.Reply) => Answer.Read
+  /** What had to be changed of the request, one sentence each. Default: nothing. */
+  readonly changes?: ReadonlyArray<string> | undefined
 }
 
 /** How a stream ended: with its last parts, or with what it failed of. */
@@ -60,7 +62,9 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
   /** Once the model has said why it stopped, the answer is whole, whatever becomes of the stream. */
   const end = (failure?: ProviderError): End => {
     const error = isFinished() ? undefined : (looseError(head, decoder.loose) ?? failure)
-    return error === undefined ? StreamDraft.settle(head, draft, wire.usage(draft.usage)) : Either.left(error)
+    return error === undefined
+      ? StreamDraft.settle(head, draft, wire.usage(draft.usage), wire.changes)
+      : Either.left(error)
   }
   const fed = (feeding: Either.Either<void, unknown>, malformed: string): End | undefined => {
     if (draft.error !== undefined) return Either.left(HttpFailure.inBand({ ...head, error: draft.error }))
@@ -71,7 +75,10 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
   }
   /** The body is no stream, whatever it was called. */
   const asWhole = (): End =>
-    Either.map(Either.flatMap(Reply.ofText(head, decoder.loose), wire.answer), StreamDraft.partsOf)
+    Either.map(
+      Answer.withChanges(Either.flatMap(Reply.ofText(head, decoder.loose), wire.answer), wire.changes),
+      StreamDraft.partsOf
+    )
 
   return {
     bytes: (chunk) =>

@@ -3,6 +3,7 @@ import { Either } from "effect"
 import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
+import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
 import type * as Reply from "./Reply.ts"
@@ -40,6 +41,8 @@ export interface StreamDraft {
   stopped: string | undefined
   /** The vendor's last word on usage. */
   usage: unknown
+  /** What the vendor wants back with the answer. */
+  opaque: OpaqueReasoning | undefined
   /** Whether the vendor has said that nothing follows. */
   isOver: boolean
   /** The event that is an error; nothing is taken in after it. */
@@ -59,6 +62,7 @@ export const make = (): StreamDraft => ({
   callCount: 0,
   stopped: undefined,
   usage: undefined,
+  opaque: undefined,
   isOver: false,
   error: undefined,
   broken: undefined
@@ -106,18 +110,23 @@ export const addArguments = (draft: StreamDraft, call: Call, piece: string): voi
 export const settle = (
   head: Reply.Head,
   draft: StreamDraft,
-  usage: Usage | undefined
+  usage: Usage | undefined,
+  changes: ReadonlyArray<string> | undefined
 ): Either.Either<ReadonlyArray<StreamPart>, ProviderError> =>
   Either.map(
-    Answer.settle(head, {
-      text: draft.text,
-      model: draft.model,
-      toolCalls: draft.calls.flatMap(wholeCall),
-      reasoning: "",
-      refusal: draft.refusal,
-      stopped: draft.stopped,
-      usage
-    }),
+    Answer.withChanges(
+      Answer.settle(head, {
+        text: draft.text,
+        model: draft.model,
+        toolCalls: draft.calls.flatMap(wholeCall),
+        reasoning: "",
+        refusal: draft.refusal,
+        stopped: draft.stopped,
+        usage,
+        opaque: draft.opaque
+      }),
+      changes
+    ),
     endOf
   )
 
