@@ -1,6 +1,6 @@
 /** A response whose body is read as it is wanted, and the end of its request. */
 import type { HttpClientError } from "@effect/platform/HttpClientError"
-import { Channel, type Chunk, Effect, Either, Fiber, Scope, Stream } from "effect"
+import { Channel, type Chunk, Clock, Duration, Effect, Either, Scope, Stream } from "effect"
 import type * as Exchange from "./Exchange.ts"
 
 /** The next bytes of a body, or the left side when there are no more. */
@@ -38,13 +38,20 @@ export const hold = <E>(
     yield* Scope.addFinalizerExit(request, (exit) => Effect.forkDaemon(Effect.exit(Scope.close(body, exit))))
     const opened = yield* Scope.extend(opening, request)
     const pull = yield* Channel.toPullIn(Stream.toChannel(opened.response.stream), body)
-    connection = { ...opened, pull, pullFor: (millis) => limited(pull, millis, body), isWhole: false }
+    connection = { ...opened, pull, pullFor: (millis) => limited(pull, millis), isWhole: false }
     return connection
   })
 
-const limited = (pull: Pull, millis: number, scope: Scope.Scope): Effect.Effect<Pull> =>
-  Effect.map(Effect.forkIn(Effect.sleep(millis), scope), (timer) =>
-    Effect.raceFirst(pull, Effect.as(Fiber.join(timer), Either.left(undefined)))
+// Not by a race: `Effect.race` and `raceFirst` (effect 3.22) hang when interrupted at one of their first operations.
+const limited = (pull: Pull, millis: number): Effect.Effect<Pull> =>
+  Effect.map(Clock.currentTimeNanos, (start) =>
+    Effect.flatMap(Clock.currentTimeNanos, (now) =>
+      Effect.timeoutTo(pull, {
+        duration: Duration.millis(Math.max(0, millis - Number(now - start) / 1e6)),
+        onSuccess: (bytes) => bytes,
+        onTimeout: () => Either.left(undefined)
+      })
+    )
   )
 
 const toEnd = ({ pull }: Connection): Effect.Effect<void> =>
