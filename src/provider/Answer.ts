@@ -29,24 +29,33 @@ export interface Draft {
   /** The vendor's word for why the model stopped. */
   readonly stopped: string | undefined
   readonly usage: Usage | undefined
+  /** The vendor's word for why it did not take the prompt. */
+  readonly blockedPrompt?: string | undefined
   /** What the vendor wants back with the answer. */
   readonly opaque?: OpaqueReasoning | undefined
 }
 
 /**
- * The answer that a draft is. A refusal and a filtered answer are a `ContentPolicyError`, a model that gave up is a
- * `ServerError` or `OverloadedError`, and nothing at all is an `EmptyResponseError`; but what ended at the token limit
- * is an answer, however short.
+ * The answer that a draft is. A refusal, a filtered answer and a blocked prompt are a `ContentPolicyError`, a model that
+ * gave up is a `ServerError` or `OverloadedError`, one that wrote what is no call of a tool is an
+ * `InvalidResponseError`, and nothing at all is an `EmptyResponseError`; but what ended at the token limit is an answer,
+ * however short.
  */
 export const settle = (head: Reply.Head, draft: Draft): Read => {
   const { text, toolCalls, reasoning, refusal, model, usage, opaque } = draft
   const told = finishReasons.get(draft.stopped?.toLowerCase() ?? "") ?? "unknown"
+  if (draft.blockedPrompt !== undefined) {
+    return Either.left(blocked(head, `the prompt was blocked (${draft.blockedPrompt})`, "prompt"))
+  }
   if (refusal !== undefined) return Either.left(blocked(head, `the model refused: ${refusal}`))
   if (told === "refusal") return Either.left(blocked(head, `the model refused${text === "" ? "" : `: ${text}`}`))
   if (told === "content-filter") return Either.left(blocked(head, `the answer was stopped (${draft.stopped})`))
   if (told === "error" || told === "overloaded") {
     const Failure = told === "error" ? ServerError : OverloadedError
     return Either.left(new Failure(Reply.fieldsOf(head, `the model stopped with "${draft.stopped}"`)))
+  }
+  if (told === "invalid") {
+    return Either.left(new InvalidResponseError(Reply.fieldsOf(head, `the model stopped with "${draft.stopped}"`)))
   }
   const finishReason = toolCalls.length > 0 && told !== "length" ? "tool-calls" : told
   if (text === "" && toolCalls.length === 0 && finishReason !== "length") {
@@ -85,20 +94,32 @@ export const toolCall = (id: string, name: string, written: string): ToolCall =>
     onRight: (parsed) => ({ id, name, arguments: parsed })
   })
 
-const blocked = (head: Reply.Head, what: string): ContentPolicyError =>
-  new ContentPolicyError({ ...Reply.fieldsOf(head, what), stage: "response" })
+const blocked = (head: Reply.Head, what: string, stage: "prompt" | "response" = "response"): ContentPolicyError =>
+  new ContentPolicyError({ ...Reply.fieldsOf(head, what), stage })
 
-/** The vendors' words. Together says `eos`, Mistral `model_length`, DeepSeek gives up for lack of resources. */
-const finishReasons: ReadonlyMap<string, FinishReason | "refusal" | "error" | "overloaded"> = new Map(
+/**
+ * The vendors' words. Together says `eos`, Mistral `model_length`, DeepSeek gives up for lack of resources, Gemini says
+ * what was wrong with a call of a tool.
+ */
+const finishReasons: ReadonlyMap<string, FinishReason | "refusal" | "error" | "overloaded" | "invalid"> = new Map(
   (
     [
       ["stop", "stop eos end_turn stop_sequence completed"],
       ["length", "length max_tokens model_length model_context_window_exceeded"],
       ["tool-calls", "tool_calls tool_use function_call"],
-      ["content-filter", "content_filter safety recitation blocklist prohibited_content spii"],
+      [
+        "content-filter",
+        `content_filter safety recitation language blocklist prohibited_content spii model_armor image_safety
+        image_prohibited_content image_recitation`
+      ],
+      [
+        "invalid",
+        `malformed_function_call unexpected_tool_call too_many_tool_calls malformed_response
+        missing_thought_signature`
+      ],
       ["refusal", "refusal"],
       ["error", "error"],
       ["overloaded", "insufficient_system_resource"]
     ] as const
-  ).flatMap(([reason, words]) => words.split(" ").map((word) => [word, reason] as const))
+  ).flatMap(([reason, words]) => words.split(/\s+/).map((word) => [word, reason] as const))
 )

@@ -1,28 +1,55 @@
 /** Anthropic's Messages: an answer in one piece. */
 import type { Usage } from "../model/Usage.ts"
+import * as AnthropicThoughts from "./AnthropicThoughts.ts"
 import * as Answer from "./Answer.ts"
 import * as Json from "./Json.ts"
 import type * as Reply from "./Reply.ts"
 
+/** A tool whose input is the answer; with a `key` the answer stands under it. */
+export interface AnswerTool {
+  readonly name: string
+  readonly key: string | undefined
+}
+
+/** How an answer is read. */
+export interface Reading extends AnthropicThoughts.Author {
+  /** The tool whose input is the answer's text. Absent: the text is. */
+  readonly answerTool: AnswerTool | undefined
+}
+
 /** The answer that a body is, or the error that it is instead. */
-export const read = (reply: Reply.Reply): Answer.Read => {
+export const read = (reply: Reply.Reply, reading: Reading): Answer.Read => {
   const { json } = reply
   if (!Array.isArray(Json.at(json, "content"))) return Answer.missing(reply, "content")
   const blocks = Json.list(Json.at(json, "content"))
   const joined = (type: string) =>
     blocks.map((block) => (Json.at(block, "type") === type ? (Json.text(Json.at(block, type)) ?? "") : "")).join("")
+  const answer = answerOf(blocks, reading.answerTool)
   const stopped = Json.text(Json.at(json, "stop_reason"))
   return Answer.settle(reply, {
-    text: joined("text"),
+    text: answer ?? joined("text"),
     model: Json.text(Json.at(json, "model")),
-    toolCalls: blocks.flatMap(toolCall),
+    toolCalls: answer === undefined ? blocks.flatMap(toolCall) : [],
     reasoning: joined("thinking"),
     refusal: refusalOf(stopped, Json.at(json, "stop_details")),
-    stopped,
-    usage: usageOf(Json.at(json, "usage"))
+    stopped: answer === undefined ? stopped : stoppedAfterAnswer(stopped),
+    usage: usageOf(Json.at(json, "usage")),
+    opaque: AnthropicThoughts.opaqueOf(blocks, reading)
   })
 }
 
+/** The input of the answer's tool, as a text. */
+const answerOf = (blocks: ReadonlyArray<unknown>, tool: AnswerTool | undefined): string | undefined => {
+  const block = tool && blocks.find((it) => Json.at(it, "type") === "tool_use" && Json.at(it, "name") === tool.name)
+  if (tool === undefined || block === undefined) return undefined
+  const input = Json.at(block, "input") ?? {}
+  const isUnder = tool.key !== undefined && Json.isRecord(input) && Object.hasOwn(input, tool.key)
+  return JSON.stringify(isUnder ? Json.at(input, tool.key) : input)
+}
+
+/** A model that has called the answer's tool has answered. */
+export const stoppedAfterAnswer = (stopped: string | undefined): string | undefined =>
+  stopped === "tool_use" ? "end_turn" : stopped
 /** Why the model refused. A refusal need not say anything, and what was written before it is not its reason. */
 export const refusalOf = (stopped: string | undefined, details: unknown): string | undefined =>
   stopped === "refusal"

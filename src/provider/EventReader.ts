@@ -19,8 +19,8 @@ import * as StreamDraft from "./StreamDraft.ts"
 
 /** What an adapter says about its wire. */
 export interface Wire {
-  /** What a stream ends with, in words. */
-  readonly terminator: string
+  /** What a stream ends with, in words. Default: nothing but its finish reason. */
+  readonly terminator?: string | undefined
   /** Takes an event into the draft. What it throws says that the event is malformed. */
   readonly take: (draft: StreamDraft.StreamDraft, event: unknown) => void
   /** The vendor's usage in our words. */
@@ -92,7 +92,7 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
       fed(Either.try(decoder.end), "the stream was cut within an event") ??
       (decoder.events === 0 && (decoder.loose !== "" || !isStream(head))
         ? asWhole()
-        : end(interrupted(head, `the stream ended without a finish reason or ${wire.terminator}`))),
+        : end(interrupted(head, unfinished(wire)))),
     broken: (error) => end(brokenOff(head, error)),
     takeParts: () => {
       const { parts } = draft
@@ -103,6 +103,9 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
     isOver: () => draft.isOver
   }
 }
+
+const unfinished = ({ terminator }: Wire): string =>
+  `the stream ended without a finish reason${terminator === undefined ? "" : ` or ${terminator}`}`
 
 const takeEvent = (wire: Wire, draft: StreamDraft.StreamDraft, data: string, name: string | undefined): void => {
   if (name === "error") draft.error = Either.getOrElse(Json.parse(data), () => data)

@@ -1,29 +1,25 @@
 /** OpenAI's chat completions, which most vendors and every local server speak. */
 import * as HttpClient from "@effect/platform/HttpClient"
-import { Effect } from "effect"
+import { type ConfigError, Effect, Either } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
-import { textOf } from "../model/Message.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Exchange from "./Exchange.ts"
+import * as Json from "./Json.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
+import { capabilitiesOf, type Dialect } from "./OpenAiDialect.ts"
+import * as OpenAiEmbeddings from "./OpenAiEmbeddings.ts"
+import * as OpenAiFinish from "./OpenAiFinish.ts"
+import * as OpenAiOpaque from "./OpenAiOpaque.ts"
+import * as OpenAiRequest from "./OpenAiRequest.ts"
 import * as OpenAiStream from "./OpenAiStream.ts"
 import * as Provider from "./Provider.ts"
+import type * as Reply from "./Reply.ts"
 import * as VendorTag from "./VendorTag.ts"
 
-// Options
+export type { Dialect, Effort, EmbeddingDialect } from "./OpenAiDialect.ts"
 
-/** Where vendors of this wire differ. */
-export interface Dialect {
-  /** The field for the token limit. Default: `max_tokens`; OpenAI's reasoning models refuse it. */
-  readonly maxTokensField?: "max_tokens" | "max_completion_tokens" | undefined
-  /** The field for the seed. Default: `seed`; Mistral's is `random_seed`, and it refuses what it does not know. */
-  readonly seedField?: "seed" | "random_seed" | undefined
-  /** The header that carries the key. Default: `authorization`, as a bearer token. */
-  readonly keyHeader?: "authorization" | "api-key" | undefined
-  /** Whether a stream is asked to say its usage. Default: true; Mistral does so unasked, and refuses what it does not know. */
-  readonly streamOptions?: boolean | undefined
-}
+// Options
 
 /** Options of a server that speaks this wire. */
 export interface Options extends Endpoint.VendorOptions, Dialect {
@@ -45,13 +41,19 @@ export interface Vendor<Id extends string> extends Dialect {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
+/** A provider's own options, and where it embeds if not at its base address. */
+interface Own extends Omit<Options, keyof Dialect> {
+  readonly embeddingBaseUrl?: string | undefined
+}
+
 // Make
 
 /**
  * A provider on a server of one's own. Without `apiKey` no key is sent. Fails with a `ConfigError` that names the
  * option, its value and what is allowed.
  */
-export const make = (options: Options): ReturnType<VendorTag.Make<Options>> => build(options, options)
+export const make = (options: Options): ReturnType<VendorTag.Make<Options>> =>
+  build(options, { ...options, apiKey: undefined, headers: undefined })
 
 /** A class to extend, one per vendor: `class Groq extends OpenAiCompatible.Service<Groq>()({ name, baseUrl, apiKey }) {}`. */
 export const Service =
@@ -62,61 +64,75 @@ export const Service =
 /** A vendor's provider. The key is read from the vendor's variable unless it is given. Fails as `make` does. */
 export const makeFor = (
   vendor: Vendor<string>,
-  options: Endpoint.VendorOptions
+  options: Endpoint.VendorOptions & Pick<Own, "embeddingBaseUrl">
 ): ReturnType<VendorTag.Make<Endpoint.VendorOptions>> =>
-  build({ ...options, name: options.name ?? vendor.name, baseUrl: options.baseUrl ?? vendor.baseUrl }, vendor, vendor)
+  build({ ...options, name: options.name ?? vendor.name, baseUrl: options.baseUrl ?? vendor.baseUrl }, vendor)
 
-const build = Effect.fnUntraced(function* (
-  options: Omit<Options, keyof Dialect>,
-  dialect: Dialect,
-  vendor?: Vendor<string>
-) {
+const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>) {
   const { name, model, limits, timeout } = options
-  const endpoint = yield* Endpoint.resolve({
-    ...options,
-    path: "/chat/completions",
-    variable: vendor?.apiKey,
-    wireHeaders: vendor?.headers,
-    keyHeader: dialect.keyHeader === "api-key" ? { header: "api-key", prefix: "" } : undefined
-  })
+  const endpoint = yield* endpointOf(options, vendor, "/chat/completions")
   const client = yield* HttpClient.HttpClient
   const post = Exchange.make(client, endpoint)
   const open = Exchange.open(client, endpoint)
+  const capabilities = capabilitiesOf(vendor, options.capabilities)
+  const target = { ...options, capabilities: options.capabilities, dialect: vendor }
+  const collector = () => vendor.opaque && OpenAiOpaque.collector(name, vendor.opaque)
+
+  const complete = (request: ChatRequest) =>
+    Effect.flatMap(OpenAiRequest.make(request, target, false), (written) =>
+      Effect.flatMap(post(written.body), (reply) => finished(reply, written, collector()))
+    )
+  const stream = (request: ChatRequest) =>
+    Effect.flatMap(OpenAiRequest.make(request, target, true), (written) => {
+      const gathered = collector()
+      const wire = gathered === undefined ? OpenAiStream.wire : OpenAiOpaque.gathering(OpenAiStream.wire, gathered)
+      return OpenAiFinish.opening(EventStream.open(wire, open(written.body)), written, gathered?.opaque)
+    })
   return Provider.make({
     name,
     model,
     limits,
     timeout,
-    complete: (request) => Effect.flatMap(post(requestBody(request, options, dialect)), OpenAiAnswer.read),
-    stream: (request) =>
-      EventStream.open(OpenAiStream.wire, open(requestBody(request, options, dialect, streamed(dialect))))
+    capabilities,
+    complete,
+    stream,
+    ...(yield* embedding(client, options, vendor))
   })
 })
 
-// Request
+/** An answer in one piece. */
+const finished = (reply: Reply.Reply, written: OpenAiRequest.Written, gathered: OpenAiOpaque.Collector | undefined) =>
+  Either.map(OpenAiAnswer.read(reply), (answer) => {
+    gathered?.take(Json.at(Json.list(Json.at(reply.json, "choices"))[0], "message"))
+    return OpenAiFinish.answer(answer, written, gathered?.opaque)
+  })
 
-const requestBody = (
-  request: ChatRequest,
-  options: Omit<Options, keyof Dialect>,
-  dialect: Dialect,
-  streamed: object = {}
-) => ({
-  model: options.model,
-  messages: [
-    ...(request.system === undefined ? [] : [{ role: "system", content: request.system }]),
-    // Parts are joined: a plain text is what every vendor of this wire takes.
-    ...request.messages.map(({ role, content }) => ({ role, content: textOf(content) }))
-  ],
-  [dialect.maxTokensField ?? "max_tokens"]: request.maxTokens ?? options.maxTokens,
-  temperature: request.temperature,
-  top_p: request.topP,
-  stop: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
-  [dialect.seedField ?? "seed"]: request.seed,
-  ...streamed,
-  ...request.extra
-})
+const endpointOf = (options: Own, vendor: Vendor<string>, path: string) =>
+  Endpoint.resolve({
+    ...options,
+    path,
+    variable: vendor.apiKey,
+    wireHeaders: vendor.headers,
+    keyHeader: vendor.keyHeader === "api-key" ? { header: "api-key", prefix: "" } : undefined
+  })
 
-const streamed = ({ streamOptions = true }: Dialect) => ({
-  stream: true,
-  ...(streamOptions ? { stream_options: { include_usage: true } } : {})
-})
+type Embedding = Pick<Provider.Provider, "embed" | "embeddingSpace" | "maxEmbeddingInputs">
+
+const embedding = (
+  client: HttpClient.HttpClient,
+  options: Own,
+  vendor: Vendor<string>
+): Effect.Effect<Embedding, ConfigError.ConfigError> => {
+  const { embeddings: dialect = {} } = vendor
+  if (dialect === false) return Effect.succeed({})
+  const model = options.embeddingModel ?? options.model
+  const own = { ...options, baseUrl: options.embeddingBaseUrl ?? options.baseUrl }
+  return Effect.map(endpointOf(own, vendor, dialect.path ?? "/embeddings"), (endpoint) => {
+    const post = Exchange.make(client, endpoint)
+    return {
+      embed: (batch) => Effect.flatMap(post(OpenAiEmbeddings.body(batch, model, dialect)), OpenAiEmbeddings.read),
+      embeddingSpace: options.embeddingSpace ?? `${vendor.name}/${model}`,
+      maxEmbeddingInputs: dialect.maxInputs
+    }
+  })
+}

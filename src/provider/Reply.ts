@@ -35,6 +35,10 @@ export const headOf = (
   return { ...origin, headers, status, requestId: requestId && origin.redact(requestId) }
 }
 
+/** The head with the id of the exchange that the body says, where no header does. */
+export const named = <A extends Head>(head: A, requestId: string | undefined): A =>
+  requestId === undefined || head.requestId !== undefined ? head : { ...head, requestId: head.redact(requestId) }
+
 /** Whether the status is a 2xx. */
 export const isSuccess = ({ status }: Pick<Head, "status">): boolean => status >= 200 && status < 300
 

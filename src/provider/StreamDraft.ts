@@ -6,7 +6,7 @@ import type { ProviderError } from "../model/LlmError.ts"
 import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
-import type * as Reply from "./Reply.ts"
+import * as Reply from "./Reply.ts"
 
 /** A tool call on its way. */
 export interface Call {
@@ -33,10 +33,14 @@ export interface StreamDraft {
   refusal: string | undefined
   /** The vendor's id of the answer. */
   id: string | undefined
+  /** The vendor's id of the exchange, where the answer says it and no header does. */
+  requestId: string | undefined
   model: string | undefined
   calls: ReadonlyArray<Call>
   /** How many calls there have been, those that were dropped included. */
   callCount: number
+  /** The vendor's word for why it did not take the prompt. */
+  blockedPrompt: string | undefined
   /** The vendor's first word for why the model stopped. */
   stopped: string | undefined
   /** The vendor's last word on usage. */
@@ -57,9 +61,11 @@ export const make = (): StreamDraft => ({
   text: "",
   refusal: undefined,
   id: undefined,
+  requestId: undefined,
   model: undefined,
   calls: [],
   callCount: 0,
+  blockedPrompt: undefined,
   stopped: undefined,
   usage: undefined,
   opaque: undefined,
@@ -115,12 +121,13 @@ export const settle = (
 ): Either.Either<ReadonlyArray<StreamPart>, ProviderError> =>
   Either.map(
     Answer.withChanges(
-      Answer.settle(head, {
+      Answer.settle(Reply.named(head, draft.requestId), {
         text: draft.text,
         model: draft.model,
         toolCalls: draft.calls.flatMap(wholeCall),
         reasoning: "",
         refusal: draft.refusal,
+        blockedPrompt: draft.blockedPrompt,
         stopped: draft.stopped,
         usage,
         opaque: draft.opaque

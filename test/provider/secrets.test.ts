@@ -8,6 +8,7 @@ import type { Provider } from "../../src/provider/Provider.ts"
 import * as Redaction from "../../src/provider/Redaction.ts"
 import { AzureOpenAi, Groq, OpenAi } from "../../src/provider/vendors.ts"
 import { answering, completion } from "./fakeClient.ts"
+import { drained, event } from "./streaming.ts"
 
 const key = "fx-0123456789-secret"
 const headerValue = "own-header-secret"
@@ -46,6 +47,33 @@ const echoes = [
   }
 ]
 
+const chunk = (delta: object, more: object = {}) => event({ choices: [{ index: 0, delta, ...more }] })
+
+/** Streams that hold the key. The filler takes it over the place where an error's words are cut. */
+const streamedEchoes = [
+  event({ error: { message: `Incorrect API key provided: ${key}, ${headerValue}`, code: 401 } }),
+  event({ type: "error", error: { type: "authentication_error", message: `${key} ${headerValue}` } }),
+  event(`${key} is not known`, "error"),
+  event(`{"${key}`),
+  `${event("ping", "ping")}error: ${key} ${headerValue}\n\n`,
+  `<html><title>${key} ${headerValue}</title>`,
+  `{"detail":"${key} ${headerValue}"}`,
+  chunk({ refusal: "x".repeat(280) }) +
+    chunk({ refusal: key.slice(0, 9) }) +
+    chunk({ refusal: key.slice(9) }) +
+    event("[DONE]"),
+  chunk({ content: "a" }, { finish_reason: "content_filter" }) + event("[DONE]"),
+  [
+    { type: "message_start", message: { id: key, model: key } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x".repeat(290) + key.slice(0, 9) } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: key.slice(9) } },
+    { type: "message_delta", delta: { stop_reason: "refusal" } },
+    { type: "message_stop" }
+  ]
+    .map((data) => event(data))
+    .join("")
+]
+
 describe.each(builders)("a key: %s", (_, made) => {
   it.effect("is not seen in the provider", () =>
     Effect.gen(function* () {
@@ -61,6 +89,35 @@ describe.each(builders)("a key: %s", (_, made) => {
 
       const error = yield* Effect.flip(ask(provider))
 
+      assert.notMatch(seen(error), /secret|0123456789/)
+    })
+  )
+
+  it.effect.each(streamedEchoes)("is not seen in an error when it is echoed in a stream: %s", (body) =>
+    Effect.gen(function* () {
+      const headers = { "content-type": "text/event-stream", "x-request-id": key }
+      const provider = yield* made.pipe(Effect.provide(answering({ headers, body }).layer))
+
+      const { error } = yield* drained(provider)
+
+      assert.isDefined(error)
+      assert.notMatch(seen(error), /secret|012345/)
+    })
+  )
+
+  it.effect("is not seen in the error of a stream that breaks", () =>
+    Effect.gen(function* () {
+      const cause = Object.assign(new Error(`${key} ${headerValue}`), { code: "UND_ERR_SOCKET", request: { key } })
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.error(new TypeError("terminated", { cause }))
+      })
+      const provider = yield* made.pipe(
+        Effect.provide(answering({ headers: { "content-type": "text/event-stream" }, body }).layer)
+      )
+
+      const { error } = yield* drained(provider)
+
+      assert.strictEqual(error?._tag, "StreamInterruptedError")
       assert.notMatch(seen(error), /secret|0123456789/)
     })
   )

@@ -121,7 +121,7 @@ describe("vendors on this machine", () => {
 })
 
 describe("dialects", () => {
-  const bodyOf = (Vendor: typeof Groq | typeof OpenAi | typeof Mistral) =>
+  const bodyOf = (Vendor: typeof Groq | typeof OpenAi | typeof Cerebras | typeof Xai | typeof Mistral) =>
     Effect.gen(function* () {
       const { sent, layer } = answering({ body: completion() })
       const provider = yield* Vendor.make({ model: "m", apiKey: "k", maxTokens: 7 }).pipe(Effect.provide(layer))
@@ -129,15 +129,15 @@ describe("dialects", () => {
       return Object.keys(sent[0]?.body)
     })
 
-  it.effect("OpenAI limits completion tokens", () =>
+  it.effect.each([OpenAi, Groq, Cerebras])("$key limits completion tokens", (Vendor) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* bodyOf(OpenAi), ["model", "messages", "max_completion_tokens", "seed"])
+      assert.deepStrictEqual(yield* bodyOf(Vendor), ["model", "messages", "max_completion_tokens", "seed"])
     })
   )
 
   it.effect("others limit tokens", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* bodyOf(Groq), ["model", "messages", "max_tokens", "seed"])
+      assert.deepStrictEqual(yield* bodyOf(Xai), ["model", "messages", "max_tokens", "seed"])
     })
   )
 
