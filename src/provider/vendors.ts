@@ -75,7 +75,7 @@ export class Xai extends OpenAiCompatible.Service<Xai>()({
   name: "xai",
   baseUrl: "https://api.x.ai/v1",
   apiKey: "XAI_API_KEY",
-  efforts: ["low", "high"],
+  efforts: ["low", "medium", "high"],
   embeddings: false
 }) {}
 

@@ -1,0 +1,95 @@
+/** What vendors of OpenAI's wire want back of their own answers. */
+import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
+import type * as EventReader from "./EventReader.ts"
+import * as Json from "./Json.ts"
+import type { Dialect } from "./OpenAiDialect.ts"
+import type { Notes } from "./OpenAiNotes.ts"
+
+/** The name of this wire in `OpaqueReasoning`. */
+export const wire = "openai-chat"
+
+/** What goes back: fields of the message, and of each of its tool calls. */
+export interface SentBack {
+  readonly ofMessage: Readonly<Record<string, unknown>>
+  readonly ofCall: (id: string) => Readonly<Record<string, unknown>>
+}
+
+const nothing: SentBack = { ofMessage: {}, ofCall: () => ({}) }
+
+/** What of an earlier answer goes back to a provider: only what it wrote itself. */
+export const sentBack = (
+  opaque: OpaqueReasoning | undefined,
+  provider: string,
+  { opaque: field }: Dialect,
+  notes: Notes
+): SentBack => {
+  if (opaque === undefined) return nothing
+  const kept = field === undefined ? undefined : Json.at(opaque.value, field)
+  if (opaque.wire !== wire || opaque.provider !== provider || field === undefined || kept === undefined) {
+    notes.changes.add("messages lost the reasoning that only another provider can read.")
+    return nothing
+  }
+  if (field === "reasoning_details") return { ...nothing, ofMessage: { [field]: kept } }
+  const ofCall = (id: string) => {
+    const own = Json.at(kept, id)
+    return own === undefined ? {} : { [field]: own }
+  }
+  return { ...nothing, ofCall }
+}
+
+/** Gathers what is to be sent back, from a whole message or from the pieces of one. */
+export interface Collector {
+  readonly take: (message: unknown) => void
+  /** What was gathered; absent if there is nothing. */
+  readonly opaque: () => OpaqueReasoning | undefined
+}
+
+/** A collector for one answer of a provider. */
+export const collector = (provider: string, field: NonNullable<Dialect["opaque"]>): Collector => {
+  let details: ReadonlyArray<unknown> = []
+  const calls = new Map<string, unknown>()
+  return {
+    take: (message) => {
+      if (field === "reasoning_details") details = Json.list(Json.at(message, field)).reduce(joined, details)
+      else {
+        for (const call of Json.list(Json.at(message, "tool_calls"))) {
+          const [id, own] = [Json.text(Json.at(call, "id")), Json.at(call, field)]
+          if (id !== undefined && own !== undefined) calls.set(id, own)
+        }
+      }
+    },
+    opaque: () => {
+      if (details.length > 0) return { wire, provider, value: { [field]: details } }
+      return calls.size > 0 ? { wire, provider, value: { [field]: Object.fromEntries(calls) } } : undefined
+    }
+  }
+}
+
+/** The texts of a detail come in pieces; its signature comes with the last. What is encrypted comes whole. */
+const joined = (details: ReadonlyArray<unknown>, piece: unknown): ReadonlyArray<unknown> => {
+  const last = details.at(-1)
+  const goesOn = ["type", "index"].every((key) => Json.at(last, key) === Json.at(piece, key))
+  const key = ["text", "summary"].find((it) => typeof Json.at(piece, it) === "string" || isSignature(piece, it))
+  if (!Json.isRecord(last) || !Json.isRecord(piece) || !goesOn || key === undefined) return [...details, piece]
+  const written = `${Json.text(last[key]) ?? ""}${Json.text(piece[key]) ?? ""}`
+  const said = Object.entries(piece).filter(([, value]) => value !== null && value !== undefined)
+  return [...details.slice(0, -1), { ...last, ...Object.fromEntries(said), [key]: written }]
+}
+
+/** The last piece of a text may be its signature alone. */
+const isSignature = (piece: unknown, key: string): boolean =>
+  key === "text" && Json.at(piece, "type") === "reasoning.text" && Json.at(piece, "signature") !== undefined
+
+/** A wire that hands the message of every event to a collector too. */
+export const gathering = (read: EventReader.Wire, { take }: Collector): EventReader.Wire => ({
+  ...read,
+  take: (draft, event) => {
+    const choice = Json.list(Json.at(event, "choices"))[0]
+    take(Json.at(choice, "delta") ?? Json.at(choice, "message"))
+    read.take(draft, event)
+  },
+  answer: (reply) => {
+    take(Json.at(Json.list(Json.at(reply.json, "choices"))[0], "message"))
+    return read.answer(reply)
+  }
+})
