@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type ConfigError, Duration, Effect, Either, TestClock } from "effect"
 import type { ProviderAnswer } from "../../src/model/ChatResponse.ts"
 import { Anthropic } from "../../src/provider/Anthropic.ts"
+import { GeminiNative } from "../../src/provider/GeminiNative.ts"
 import * as HttpFailure from "../../src/provider/HttpFailure.ts"
 import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
 import type { Made } from "../../src/provider/VendorTag.ts"
@@ -14,7 +15,9 @@ const request = { messages: [{ role: "user", content: "hello" }] } as const
 const makeFor = (fixture: Fixture): Effect.Effect<Made, ConfigError.ConfigError, HttpClient.HttpClient> =>
   fixture.wire === "anthropic-messages"
     ? Anthropic.make({ model: "m", apiKey: "sk-fx-adapters", name: fixture.provider })
-    : OpenAiCompatible.make({ name: fixture.provider, model: "m", baseUrl: "https://llm.example.test/v1" })
+    : fixture.wire === "gemini"
+      ? GeminiNative.make({ model: "m", apiKey: "sk-fx-adapters", name: fixture.provider })
+      : OpenAiCompatible.make({ name: fixture.provider, model: "m", baseUrl: "https://llm.example.test/v1" })
 
 const ask = Effect.fn(function* (fixture: Fixture) {
   yield* TestClock.setTime(Date.parse("2026-11-30T00:00:00Z"))
@@ -33,7 +36,7 @@ const classify = (fixture: Fixture) =>
     redact: (text) => text
   })
 
-const hasAdapter = ({ wire }: Fixture) => wire === "openai-chat" || wire === "anthropic-messages"
+const hasAdapter = ({ wire }: Fixture) => ["openai-chat", "anthropic-messages", "gemini"].includes(wire)
 
 describe("answers", () => {
   it.effect.each(fixtures.filter((fixture) => hasAdapter(fixture) && tagOf(fixture) === undefined))(

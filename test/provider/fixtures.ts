@@ -78,6 +78,7 @@ const tags: Readonly<Record<string, ProviderError["_tag"]>> = {
 export const differences: Readonly<Record<string, Partial<Expectation> & { tag?: string; why: string }>> = {
   "openai-200-empty-body": { tag: "EmptyResponseError", why: "a 200 with nothing in it has an error of its own" },
   "openai-reasoning-ate-the-budget": { outcome: "text", why: "the token limit is no error: the empty text came" },
+  "gemini-max-tokens-all-thoughts": { outcome: "text", why: "the token limit is no error: the empty text came" },
   "groq-stream-x-groq-error": { tag: "OverloadedError", why: "a text that is an error is read as its code" },
   "lmstudio-stream-error-event": { tag: "InvalidResponseError", why: "an error with neither code nor type" },
   "openrouter-stream-error-with-usage-then-done": {

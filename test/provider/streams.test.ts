@@ -2,12 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, TestClock } from "effect"
 import * as fc from "fast-check"
 import { Anthropic } from "../../src/provider/Anthropic.ts"
+import { GeminiNative } from "../../src/provider/GeminiNative.ts"
 import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
 import { answering } from "./fakeClient.ts"
 import { differences, type Fixture, finishOf, packetsOf, streams, tagOf, usageOf } from "./fixtures.ts"
 import { bodyIn, type Drained, drained, only, textsOf } from "./streaming.ts"
 
-const wires = ["openai-chat", "anthropic-messages"]
+const wires = ["openai-chat", "anthropic-messages", "gemini"]
 
 const fixtures = streams.filter(({ wire }) => wires.includes(wire))
 
@@ -18,7 +19,9 @@ const read = (fixture: Fixture, packets = packetsOf(fixture)): Effect.Effect<Dra
     const make =
       fixture.wire === "anthropic-messages"
         ? Anthropic.make({ model: "m", apiKey: "sk-fx-streams", name: fixture.provider })
-        : OpenAiCompatible.make({ name: fixture.provider, model: "m", baseUrl: "https://llm.example.test/v1" })
+        : fixture.wire === "gemini"
+          ? GeminiNative.make({ model: "m", apiKey: "sk-fx-streams", name: fixture.provider })
+          : OpenAiCompatible.make({ name: fixture.provider, model: "m", baseUrl: "https://llm.example.test/v1" })
     return yield* drained(yield* make.pipe(Effect.provide(layer), Effect.orDie))
   })
 

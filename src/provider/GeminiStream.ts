@@ -1,0 +1,79 @@
+/** Gemini's streamGenerateContent: an answer in pieces of the same shape as a whole one. */
+import type * as EventReader from "./EventReader.ts"
+import * as GeminiAnswer from "./GeminiAnswer.ts"
+import * as GeminiPartialArgs from "./GeminiPartialArgs.ts"
+import * as Json from "./Json.ts"
+import * as Reply from "./Reply.ts"
+import * as StreamDraft from "./StreamDraft.ts"
+
+/** A piece as far as it is looked at. Nobody promises the shape: what does not fit throws, and is malformed. */
+interface StreamChunk {
+  readonly candidates?: unknown
+  readonly promptFeedback?: { readonly blockReason?: unknown } | null
+  readonly usageMetadata?: unknown
+  readonly modelVersion?: unknown
+  readonly responseId?: unknown
+  readonly message?: unknown
+  readonly detail?: unknown
+}
+
+interface Candidate {
+  readonly content?: { readonly parts?: ReadonlyArray<Part> | null } | null
+  readonly finishReason?: unknown
+}
+
+interface Part {
+  readonly text?: unknown
+  readonly thought?: unknown
+  readonly thoughtSignature?: unknown
+  readonly functionCall?: GeminiPartialArgs.CallPiece | null
+}
+
+const take = (draft: StreamDraft.StreamDraft, event: unknown, provider: string): void => {
+  const chunk = event as StreamChunk
+  const isForeign = chunk.candidates === undefined && (chunk.message !== undefined || chunk.detail !== undefined)
+  if (isForeign || Reply.holdsError(chunk)) {
+    // Once the model has stopped, its answer is whole, whatever breaks behind it.
+    if (draft.stopped === undefined) draft.error = chunk
+    return
+  }
+  draft.model ??= Json.text(chunk.modelVersion)
+  draft.requestId ??= Json.text(chunk.responseId)
+  // Every piece says the usage so far.
+  draft.usage = chunk.usageMetadata ?? draft.usage
+  draft.blockedPrompt ??= Json.text(chunk.promptFeedback?.blockReason)
+  if (draft.blockedPrompt !== undefined) draft.stopped ??= draft.blockedPrompt
+  const candidate = GeminiAnswer.candidateOf(chunk) as Candidate | undefined
+  for (const part of candidate?.content?.parts ?? []) takePart(draft, part, provider)
+  if (candidate?.finishReason) draft.stopped ??= Json.text(candidate.finishReason)
+}
+
+const takePart = (draft: StreamDraft.StreamDraft, part: Part, provider: string): void => {
+  if (part.functionCall) takeCall(draft, part.functionCall)
+  else if (part.thought === true) StreamDraft.addReasoning(draft, part.text)
+  else StreamDraft.addText(draft, part.text)
+  const call = part.functionCall ? draft.calls.at(-1)?.index : undefined
+  const signatures = GeminiAnswer.signatureOf(part, call)
+  if (signatures.length > 0) {
+    const earlier = (draft.opaque?.value ?? []) as ReadonlyArray<GeminiAnswer.Signature>
+    draft.opaque = GeminiAnswer.opaqueOf(provider, [...earlier, ...signatures])
+  }
+}
+
+/** A call comes whole, unless the request asked for its arguments in pieces: then only the first one names it. */
+const takeCall = (draft: StreamDraft.StreamDraft, piece: GeminiPartialArgs.CallPiece): void => {
+  const name = Json.text(piece.name)
+  const call = name === undefined ? draft.calls.at(-1) : StreamDraft.addCall(draft, undefined)
+  if (call === undefined) return
+  call.id ??= Json.text(piece.id)
+  call.name ??= name
+  GeminiPartialArgs.take(draft, call, piece)
+}
+
+/** How the pieces of this wire are read. There is no terminator: the finish reason is the end. */
+export const wireOf = (provider: string, changes: ReadonlyArray<string>): EventReader.Wire => ({
+  take: (draft, event) => take(draft, event, provider),
+  usage: GeminiAnswer.usageOf,
+  answer: GeminiAnswer.read,
+  changes
+})
