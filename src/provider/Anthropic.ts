@@ -1,9 +1,13 @@
 /** Anthropic's Messages. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import { Effect } from "effect"
+import type { Capabilities } from "../model/Capabilities.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
-import { type Message, textOf } from "../model/Message.ts"
+import * as OptionCheck from "../model/OptionCheck.ts"
+import * as Answer from "./Answer.ts"
 import * as AnthropicAnswer from "./AnthropicAnswer.ts"
+import * as AnthropicModel from "./AnthropicModel.ts"
+import * as AnthropicRequest from "./AnthropicRequest.ts"
 import * as AnthropicStream from "./AnthropicStream.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as EventStream from "./EventStream.ts"
@@ -15,10 +19,18 @@ import * as VendorTag from "./VendorTag.ts"
 
 /** What Anthropic can be told beside what every vendor can. */
 export interface Options extends Endpoint.VendorOptions {
-  /** The most tokens to write for requests that do not say so, a whole number from 1. Default: 4096, as the wire needs one. */
+  /**
+   * The most tokens to write for requests that do not say so, a whole number from 1. Default: 4096, as the wire needs
+   * one, and the tokens to think on top.
+   */
   readonly maxTokens?: number | undefined
   /** The `anthropic-version` header. Default: `2023-06-01`; later ones refuse sampling parameters. */
   readonly version?: string | undefined
+  /**
+   * How the model is told to think: by a budget of tokens, or by an effort within which it decides itself. Default: by
+   * the model's name: `"adaptive"` from Claude 4.6 on, else `"budget"`.
+   */
+  readonly thinking?: "budget" | "adaptive" | undefined
 }
 
 // Make
@@ -35,50 +47,28 @@ const make = Effect.fnUntraced(function* (options: Options) {
     keyHeader: { header: "x-api-key", prefix: "" },
     wireHeaders: { "anthropic-version": options.version ?? "2023-06-01" }
   })
+  if (options.thinking !== undefined) {
+    yield* OptionCheck.oneOf(`${name}.thinking`, options.thinking, ["budget", "adaptive"])
+  }
   const client = yield* HttpClient.HttpClient
   const post = Exchange.make(client, endpoint)
   const open = Exchange.open(client, endpoint)
-  return Provider.make({
-    name,
-    model,
-    limits,
-    timeout,
-    complete: (request) => Effect.flatMap(post(requestBody(request, options)), AnthropicAnswer.read),
-    stream: (request) => EventStream.open(AnthropicStream.wire, open(requestBody(request, options, { stream: true })))
-  })
+  const target = { ...options, name }
+
+  const complete = (request: ChatRequest) =>
+    Effect.flatMap(AnthropicRequest.make(request, target), ({ body, changes, reading }) =>
+      Effect.flatMap(post(body), (reply) => Answer.withChanges(AnthropicAnswer.read(reply, reading), changes))
+    )
+  const stream = (request: ChatRequest) =>
+    Effect.flatMap(AnthropicRequest.make(request, target), ({ body, changes, reading }) =>
+      EventStream.open(AnthropicStream.make(reading, changes), open({ stream: true, ...body }))
+    )
+  const capabilities = { ...defaultsOf(model), ...options.capabilities }
+  return Provider.make({ name, model, limits, timeout, capabilities, complete, stream })
 })
+
+/** Newer models refuse to go on from an assistant message; what else differs from model to model is the user's to say. */
+const defaultsOf = (model: string): Capabilities => (AnthropicModel.traitsOf(model).prefill ? {} : { prefill: false })
 
 /** Anthropic, by its Messages wire. The key is read from `ANTHROPIC_API_KEY` unless it is given. */
 export class Anthropic extends VendorTag.define<Anthropic>()("anthropic", make) {}
-
-// Request
-
-const requestBody = (request: ChatRequest, options: Options, streamed: object = {}) => {
-  const systems = request.messages.filter(({ role }) => role === "system").map(({ content }) => textOf(content))
-  const system = [...(request.system === undefined ? [] : [request.system]), ...systems].join("\n\n")
-  return {
-    model: options.model,
-    system: system === "" ? undefined : system,
-    messages: turnsOf(request.messages.filter(({ role }) => role !== "system")),
-    max_tokens: request.maxTokens ?? options.maxTokens ?? 4096,
-    temperature: request.temperature,
-    top_p: request.topP,
-    stop_sequences: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
-    ...streamed,
-    ...request.extra
-  }
-}
-
-/** Turns of user and assistant alternate: what the same one says in a row becomes one turn of several blocks. */
-const turnsOf = (messages: ReadonlyArray<Message>) => {
-  const turns: Array<{ readonly role: string; readonly texts: Array<string> }> = []
-  for (const { role, content } of messages) {
-    const last = turns.at(-1)
-    if (last?.role === role) last.texts.push(textOf(content))
-    else turns.push({ role, texts: [textOf(content)] })
-  }
-  return turns.map(({ role, texts }) => ({
-    role,
-    content: texts.length === 1 ? texts[0] : texts.map((text) => ({ type: "text", text }))
-  }))
-}

@@ -1,7 +1,7 @@
 /** Anthropic's Messages: an answer in one piece. */
 import type { Usage } from "../model/Usage.ts"
-import * as AnthropicThoughts from "./AnthropicThoughts.ts"
 import * as Answer from "./Answer.ts"
+import * as AnthropicThoughts from "./AnthropicThoughts.ts"
 import * as Json from "./Json.ts"
 import type * as Reply from "./Reply.ts"
 

@@ -93,7 +93,9 @@ describe("answers", () => {
 
       const { answer } = yield* ask(message(blocks, "pause_turn"))
 
-      assert.deepStrictEqual(answer, { text: "ab", model: "claude-1", finishReason: "unknown", toolCalls: [] })
+      const { opaque, ...rest } = answer
+      assert.deepStrictEqual(rest, { text: "ab", model: "claude-1", finishReason: "unknown", toolCalls: [] })
+      assert.strictEqual(opaque?.wire, "anthropic-messages")
     })
   )
 

@@ -70,8 +70,13 @@ describe("content", () => {
 
       assert.deepStrictEqual(textsOf(result, "ReasoningDelta"), ["h", "m"])
       assert.deepStrictEqual(textsOf(result), ["a", "b"])
+      const opaque = {
+        wire: "anthropic-messages",
+        provider: "anthropic",
+        value: { family: "m", blocks: [{ type: "thinking", thinking: "hm", signature: "x" }] }
+      }
       assert.deepStrictEqual(only(result, "End"), [
-        { _tag: "End", finishReason: "stop", model: "claude-1", usage: { inputTokens: 5, outputTokens: 9 } }
+        { _tag: "End", finishReason: "stop", model: "claude-1", usage: { inputTokens: 5, outputTokens: 9 }, opaque }
       ])
     })
   )
