@@ -21,11 +21,14 @@ export const makeContext = (): { readonly context: PromiseContext; readonly abor
   return { context, abort: () => controller?.abort() }
 }
 
-/** Runs a function and waits for its promise. Fails with the error that the rejection describes. */
-export const run = <A>(provider: string, start: () => PromiseLike<A>): Effect.Effect<A, ProviderError> =>
-  Effect.tryPromise({ try: () => start(), catch: (reason) => reason }).pipe(
-    Effect.catchAll((reason) => rejected(provider, reason))
-  )
+/** Runs an `async` function and waits for its promise. Fails with the error that the rejection describes. */
+export const run = <A>(provider: string, start: () => Promise<A>): Effect.Effect<A, ProviderError> =>
+  Effect.async((resume) => {
+    start().then(
+      (value) => resume(Effect.succeed(value)),
+      (reason) => resume(rejected(provider, reason))
+    )
+  })
 
 /** Fails with the error that a rejection describes, by the program's clock. */
 export const rejected = (provider: string, reason: unknown): Effect.Effect<never, ProviderError> =>

@@ -60,7 +60,7 @@ describe.each([
     Effect.gen(function* () {
       const { provider } = yield* serving((response) => begin(response).flushHeaders())
 
-      yield* soon(opened(provider))
+      assert.isDefined(yield* soon(opened(provider)))
     })
   )
 
@@ -81,7 +81,7 @@ describe.each([
     Effect.gen(function* () {
       const { provider, closed } = yield* serving((response) => begin(response).write(text("a")))
       const scope = yield* Scope.make()
-      yield* Scope.extend(opened(provider), scope)
+      assert.isDefined(yield* Scope.extend(opened(provider), scope))
 
       yield* soon(Scope.close(scope, Exit.void))
 

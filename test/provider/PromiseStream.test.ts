@@ -249,7 +249,7 @@ describe("leaving", () => {
     Effect.gen(function* () {
       const { notes, iterator } = noting(() => new Promise(() => {}))
       const scope = yield* Scope.make()
-      yield* Scope.extend(opened(from(() => iterator)), scope)
+      assert.isDefined(yield* Scope.extend(opened(from(() => iterator)), scope))
 
       yield* Scope.close(scope, Exit.void)
 
