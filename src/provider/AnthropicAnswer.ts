@@ -29,7 +29,7 @@ export const read = (reply: Reply.Reply, reading: Reading): Answer.Read => {
   return Answer.settle(reply, {
     text: answer ?? joined("text"),
     model: Json.text(Json.at(json, "model")),
-    toolCalls: answer === undefined ? blocks.flatMap(toolCall) : [],
+    toolCalls: blocks.flatMap(toolCall).filter(({ name }) => name !== reading.answerTool?.name),
     reasoning: joined("thinking"),
     refusal: refusalOf(stopped, Json.at(json, "stop_details")),
     stopped: answer === undefined ? stopped : stoppedAfterAnswer(stopped),

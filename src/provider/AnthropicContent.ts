@@ -100,6 +100,7 @@ const mediaOf = (source: Source): Media => {
 /** `data:image/png;base64,aGk=`, or without `;base64` the bytes escaped as in an address. */
 const inlined = (url: string): Media => {
   const comma = url.indexOf(",")
+  if (comma === -1) return { type: "unknown" }
   const [type = "", ...parameters] = url.slice("data:".length, comma).toLowerCase().split(";")
   const written = url.slice(comma + 1)
   const bytes = Either.getOrElse(

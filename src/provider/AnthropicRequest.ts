@@ -46,10 +46,13 @@ export const make = (request: ChatRequest, target: Target): Either.Either<Writte
   const format = capabilities.jsonSchema ?? traits.format
   const form = { thinks: isOn, format, prefersFormat: capabilities.jsonSchema === true }
   const tools = AnthropicTools.make(request, form, notes)
+  const system = systemOf(request, tools.instruction, notes)
+  const isAlone = system !== undefined && turns.length === 0
+  if (isAlone) notes.changes.add("system became a message of the user: the vendor takes no request without one.")
   const body = {
     model,
-    system: systemOf(request, tools.instruction, notes),
-    messages: AnthropicTurns.written(turns),
+    system: isAlone ? undefined : system,
+    messages: isAlone ? [{ role: "user", content: system }] : AnthropicTurns.written(turns),
     max_tokens,
     ...samplingOf(request, sampling(target, traits), isOn, notes),
     stop_sequences: stopOf(request, notes),

@@ -113,7 +113,11 @@ const addResult = (draft: Draft, message: ToolMessage, notes: Notes): void => {
     add(draft, "user", [...AnthropicContent.textBlocks(`Result of the tool call ${toolCallId}:`), ...blocks])
   } else {
     draft.awaited = draft.awaited.filter((it) => it !== call)
-    turnOf(draft, "user").results.push(resultOf(call.sentId, blocks, isError))
+    const { results, blocks: beside } = turnOf(draft, "user")
+    // Beside the text of an error nothing is taken.
+    const isWithin = ({ type }: Block) => !isError || type === "text"
+    results.push(resultOf(call.sentId, blocks.filter(isWithin), isError))
+    beside.push(...blocks.filter((block) => !isWithin(block)))
   }
 }
 
