@@ -16,13 +16,13 @@ import {
   Runtime,
   Scheduler,
   Schema,
-  Scope,
-  Stream
+  Scope
 } from "effect"
 import { EventIterator, type Source } from "./client/EventIterator.ts"
 import * as StreamSource from "./client/StreamSource.ts"
 import type * as FuseOptions from "./fuse/FuseOptions.ts"
 import type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
+import * as Reception from "./fuse/Reception.ts"
 import { LlmFuse, type ObjectOptions, type Service } from "./LlmFuse.ts"
 import type { ChatEvent } from "./model/ChatEvent.ts"
 import type { ChatRequest } from "./model/ChatRequest.ts"
@@ -72,7 +72,7 @@ const buildError = (cause: Cause.Cause<unknown>): unknown => {
 
 type Run = <A>(effect: (service: Service) => Effect.Effect<A, unknown>, signal?: AbortSignal) => Promise<A>
 
-type Open = <A>(stream: (service: Service) => Stream.Stream<A, unknown>, signal?: AbortSignal) => Source<A>
+type Open = <A>(opening: (service: Service) => StreamSource.Opening<A>, signal?: AbortSignal) => Source<A>
 
 /**
  * A client whose methods return promises. They reject with the typed error itself: `instanceof` and `_tag` both work.
@@ -133,11 +133,11 @@ export class FuseClient {
       return ended === null ? settled(fiber, inFlight, signal) : fromExit(ended)
     }
 
-    const open: Open = (stream, signal) => {
+    const open: Open = (opening, signal) => {
       if (closing !== undefined) return failing(closedError())
       if (signal?.aborted) return failing(signal.reason)
-      if (runtime === undefined) return later(ready().then(() => open(stream, signal)))
-      return StreamSource.open(runtime, stream(Context.get(runtime.context, LlmFuse)), { signal, inFlight })
+      if (runtime === undefined) return later(ready().then(() => open(opening, signal)))
+      return StreamSource.open(runtime, opening(Context.get(runtime.context, LlmFuse)), { signal, inFlight })
     }
 
     const close = () => {
@@ -165,7 +165,8 @@ export class FuseClient {
    */
   stream(request: string | ChatRequest, options?: ClientCallOptions): EventIterator<ChatEvent> {
     const { signal, ...callOptions } = options ?? {}
-    return new EventIterator(() => this.#open((service) => service.stream(request, callOptions), signal))
+    const events = (service: Service) => Reception.toPull(service.stream(request, callOptions))
+    return new EventIterator(() => this.#open(events, signal))
   }
 
   /**
@@ -175,10 +176,7 @@ export class FuseClient {
   text(request: string | ChatRequest, options?: ClientCallOptions): EventIterator<string> {
     const { signal, ...callOptions } = options ?? {}
     const texts = (service: Service) =>
-      Stream.mapChunks(
-        service.stream(request, { ...callOptions, recovery: "fail" }),
-        Chunk.filterMap((event) => (event._tag === "TextDelta" ? Option.some(event.text) : Option.none()))
-      )
+      Effect.map(Reception.toPull(service.stream(request, { ...callOptions, recovery: "fail" })), Effect.map(textsOf))
     return new EventIterator(() => this.#open(texts, signal))
   }
 
@@ -216,6 +214,10 @@ export class FuseClient {
     return this.#close()
   }
 }
+
+const textsOf = Chunk.filterMap((event: ChatEvent) =>
+  event._tag === "TextDelta" ? Option.some(event.text) : Option.none()
+)
 
 const failing = (reason: unknown): Source<never> => ({
   isStopped: () => false,

@@ -1,5 +1,5 @@
 /** The service: keeps LLM calls answered when providers fail. */
-import { type ConfigError, Context, Duration, Effect, Either, Layer, type Schema, Stream } from "effect"
+import { type ConfigError, Context, Duration, Effect, Either, Layer, type Schema, type Stream } from "effect"
 import * as Call from "./fuse/Call.ts"
 import * as CallCheck from "./fuse/CallCheck.ts"
 import * as CallStream from "./fuse/CallStream.ts"
@@ -193,7 +193,7 @@ const fromMembers = (
 
   return {
     complete: (input, callOptions) => chat(input, callOptions),
-    stream: (input, callOptions) => Stream.fromPull(Reception.open((outlet) => chat(input, callOptions, outlet))),
+    stream: (input, callOptions) => Reception.toStream((outlet) => chat(input, callOptions, outlet)),
     object: (schema, input, objectOptions) => {
       const { repair = false, ...callOptions } = objectOptions ?? {}
       const request = Either.flatMap(normalize(input), (request) =>

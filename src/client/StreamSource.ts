@@ -1,5 +1,5 @@
 /** A stream run on a runtime, one pull at a time, until it ends or is stopped from outside. */
-import { Cause, type Chunk, Effect, Exit, type Fiber, FiberId, Option, Runtime, Scope, Stream } from "effect"
+import { Cause, type Chunk, Effect, Exit, type Fiber, FiberId, Option, Runtime, Scope } from "effect"
 import type { Source } from "./EventIterator.ts"
 
 /** What can stop the stream from outside. */
@@ -10,10 +10,13 @@ export interface Stops {
   readonly inFlight: Set<(reason: unknown) => void>
 }
 
+/** Opens a stream: gives the effect that pulls its next elements, as `Stream.toPull` does. */
+export type Opening<A> = Effect.Effect<Effect.Effect<Chunk.Chunk<A>, Option.Option<unknown>>, never, Scope.Scope>
+
 /** Makes the source. The stream begins with the first pull. */
 export const open = <A>(
   runtime: Runtime.Runtime<never>,
-  stream: Stream.Stream<A, unknown>,
+  opening: Opening<A>,
   { signal, inFlight }: Stops
 ): Source<A> => {
   const scope = Effect.runSync(Scope.make())
@@ -22,7 +25,7 @@ export const open = <A>(
   let closing: Promise<void> | undefined
   let stoppedBy: { readonly reason: unknown } | undefined
 
-  let pull = Effect.flatMap(Scope.extend(Stream.toPull(stream), scope), (next) => {
+  let pull = Effect.flatMap(Scope.extend(opening, scope), (next) => {
     pull = next
     return next
   })

@@ -1,5 +1,5 @@
 /** The way of a streamed answer from the call that reads it to the caller who takes it. */
-import { Chunk, Effect, Mailbox, Option, type Scope } from "effect"
+import { Chunk, Effect, Mailbox, Option, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../model/ChatEvent.ts"
 import type { ChatResponse } from "../model/ChatResponse.ts"
 import type { LlmFuseError } from "../model/LlmError.ts"
@@ -35,3 +35,20 @@ export const open = (
 
 const joined = (batches: Chunk.Chunk<ReadonlyArray<ChatEvent>>): ReadonlyArray<ChatEvent> =>
   batches.length === 1 ? Chunk.unsafeHead(batches) : Chunk.toReadonlyArray(batches).flat()
+
+/** How the streams made here are opened, so that who takes events by hand need not go through the stream. */
+const openings = new WeakMap<object, Effect.Effect<Pull, never, Scope.Scope>>()
+
+/** A call as a stream of its events. */
+export const toStream = (
+  answer: (outlet: Outlet) => Effect.Effect<ChatResponse, LlmFuseError>
+): Stream.Stream<ChatEvent, LlmFuseError> => {
+  const opening = open(answer)
+  const stream = Stream.fromPull(opening)
+  openings.set(stream, opening)
+  return stream
+}
+
+/** Takes the events of a stream by hand. Same as `Stream.toPull`, and cheaper for a stream that was made here. */
+export const toPull = (stream: Stream.Stream<ChatEvent, LlmFuseError>): Effect.Effect<Pull, never, Scope.Scope> =>
+  openings.get(stream) ?? Stream.toPull(stream)
