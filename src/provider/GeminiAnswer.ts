@@ -9,10 +9,13 @@ import * as Reply from "./Reply.ts"
 /** The name of this wire, for what belongs to it. */
 export const wireName = "gemini"
 
-/** A signature over the model's thoughts, and the call on which it stood; without a call it stood on the text. */
-export interface Signature {
+/** What Gemini wants back of a part: of the call with that number, or without one of the text. */
+export interface Mark {
   readonly call?: number | undefined
-  readonly thoughtSignature: string
+  /** The id that it gave the call. */
+  readonly id?: string | undefined
+  /** Its signature over its thoughts. */
+  readonly thoughtSignature?: string | undefined
 }
 
 /**
@@ -23,7 +26,7 @@ export const read = (reply: Reply.Reply): Answer.Read => {
   const bodies = Array.isArray(reply.json) ? Json.list(reply.json) : [reply.json]
   const first = (...path: ReadonlyArray<string>) => firstText(bodies, (body) => Json.at(body, ...path))
   const candidates = bodies.map(candidateOf)
-  const stopped = firstText(candidates, (candidate) => Json.at(candidate, "finishReason"))
+  const stopped = firstText(candidates, (candidate) => stoppedOf(Json.at(candidate, "finishReason")))
   const failed = bodies.find(Reply.holdsError)
   if (failed !== undefined && stopped === undefined) return Answer.failed(reply, failed)
   if (!bodies.some(isAnswer)) return Answer.missing(reply, "candidates")
@@ -36,14 +39,18 @@ export const read = (reply: Reply.Reply): Answer.Read => {
     refusal: undefined,
     blockedPrompt: first("promptFeedback", "blockReason"),
     stopped,
-    usage: usageOf(bodies.map((body) => Json.at(body, "usageMetadata")).findLast(Json.isRecord)),
-    opaque: opaqueOf(reply.provider, signaturesOf(parts))
+    usage: usageOf(Object.assign({}, ...bodies.map((body) => Json.at(body, "usageMetadata")))),
+    opaque: opaqueOf(reply.provider, marksOf(parts))
   })
 }
 
 /** The first of the answers in a body; more come only where the request asks for them. */
 export const candidateOf = (body: unknown): unknown =>
   Json.list(Json.at(body, "candidates")).find((it) => (Json.at(it, "index") ?? 0) === 0)
+
+/** Why the model stopped; a word that says nothing is none. */
+export const stoppedOf = (word: unknown): string | undefined =>
+  word === "FINISH_REASON_UNSPECIFIED" ? undefined : Json.text(word)
 
 const firstText = (values: ReadonlyArray<unknown>, get: (value: unknown) => unknown): string | undefined =>
   values.map((value) => Json.text(get(value))).find((text) => text !== undefined)
@@ -68,29 +75,37 @@ const toolCall = (part: unknown, index: number): ToolCall => ({
   arguments: Json.at(part, "functionCall", "args") ?? {}
 })
 
-const signaturesOf = (parts: ReadonlyArray<unknown>): ReadonlyArray<Signature> => {
+const marksOf = (parts: ReadonlyArray<unknown>): ReadonlyArray<Mark> => {
   const calls = parts.filter(isCall)
-  return parts.flatMap((part) => signatureOf(part, isCall(part) ? calls.indexOf(part) : undefined))
+  return parts.flatMap((part) => markOf(part, isCall(part) ? calls.indexOf(part) : undefined))
 }
 
-/** The signature of a part, if it has one. */
-export const signatureOf = (part: unknown, call: number | undefined): ReadonlyArray<Signature> => {
+/** What Gemini wants back of a part; nothing, if it has neither a signature nor an id. */
+export const markOf = (part: unknown, call: number | undefined): ReadonlyArray<Mark> => {
+  const id = Json.text(Json.at(part, "functionCall", "id"))
   const thoughtSignature = Json.text(Json.at(part, "thoughtSignature"))
-  if (thoughtSignature === undefined) return []
-  return [call === undefined ? { thoughtSignature } : { call, thoughtSignature }]
+  if (id === undefined && thoughtSignature === undefined) return []
+  return [
+    {
+      ...(call === undefined ? {} : { call }),
+      ...(id === undefined ? {} : { id }),
+      ...(thoughtSignature === undefined ? {} : { thoughtSignature })
+    }
+  ]
 }
-
-/** What finds the last signature on a call, or on the text, in a value that was kept. */
-export const signaturesIn =
-  (value: unknown) =>
-  (call: number | undefined): string | undefined => {
-    const signature = Json.list(value).findLast((it) => Json.at(it, "call") === call)
-    return Json.text(Json.at(signature, "thoughtSignature"))
-  }
 
 /** What Gemini wants back with an answer. */
-export const opaqueOf = (provider: string, signatures: ReadonlyArray<Signature>): OpaqueReasoning | undefined =>
-  signatures.length === 0 ? undefined : { wire: wireName, provider, value: signatures }
+export const opaqueOf = (provider: string, marks: ReadonlyArray<Mark>): OpaqueReasoning | undefined =>
+  marks.length === 0 ? undefined : { wire: wireName, provider, value: marks }
+
+/** What finds the last mark of a call, or of the text, in what was kept. */
+export const marksIn =
+  (value: unknown) =>
+  (call: number | undefined): Mark | undefined => {
+    const found = Json.list(value).findLast((it) => Json.at(it, "call") === call)
+    if (found === undefined) return undefined
+    return { id: Json.text(Json.at(found, "id")), thoughtSignature: Json.text(Json.at(found, "thoughtSignature")) }
+  }
 
 /** Usage in one meaning: Gemini counts its cache into the prompt, but leaves thoughts out of the candidates. */
 export const usageOf = (usage: unknown): Usage | undefined => {

@@ -20,71 +20,64 @@ const foreignSignature = "skip_thought_signature_validator"
  */
 export const make = (messages: ReadonlyArray<Message>, signs: boolean, changes: Set<string>): ReadonlyArray<Turn> => {
   const turns: Array<{ readonly role: Turn["role"]; readonly parts: Array<object> }> = []
-  const calls = knownCalls()
-  const partsOfMessage = (message: Exclude<Message, { role: "system" }>): ReadonlyArray<object> => {
-    if (message.role === "assistant") return assistantParts(message, calls, signs, changes)
-    return message.role === "tool" ? toolParts(message, calls, changes) : GeminiParts.make(message.content, changes)
-  }
-  for (const message of messages) {
+  const calls: Calls = new Map()
+  for (const message of inCallOrder(messages)) {
     if (message.role === "system") continue
-    const parts = partsOfMessage(message)
+    const parts =
+      message.role === "assistant"
+        ? assistantParts(message, calls, signs, changes)
+        : message.role === "tool"
+          ? toolParts(message, calls, changes)
+          : GeminiParts.make(message.content, changes)
     const role = message.role === "assistant" ? "model" : "user"
     const last = turns.at(-1)
     if (parts.length === 0) changes.add("a message without content was left out")
     else if (last?.role === role) last.parts.push(...parts)
     else turns.push({ role, parts: [...parts] })
   }
-  return turns
+  if (turns[0]?.role === "user") return turns
+  changes.add("an empty message of the user was put first")
+  return [{ role: "user", parts: [{ text: "" }] }, ...turns]
 }
 
-/** A tool call as it is sent. */
-interface SentCall {
-  readonly id: string
-  readonly name: string
-}
-
-interface KnownCalls {
-  readonly add: (call: ToolCall) => SentCall
-  readonly find: (id: string) => SentCall | undefined
-}
-
-/**
- * The calls so far. Where a vendor gives no ids, they are made up for every answer alike: what comes again gets another
- * on the wire, so that a result belongs to one call.
- */
-const knownCalls = (): KnownCalls => {
-  const latest = new Map<string, SentCall>()
-  const taken = new Set<string>()
-  const freeId = (id: string, attempt = 1): string => {
-    const candidate = attempt === 1 ? id : `${id}_${attempt}`
-    return taken.has(candidate) ? freeId(id, attempt + 1) : candidate
+/** Results without ids belong to calls by their order: those that came in another are put into that of the calls. */
+const inCallOrder = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const places = new Map<string, number>()
+  const placeOf = (message: Message) => (message.role === "tool" ? (places.get(message.toolCallId) ?? 0) : -1)
+  const ordered: Array<Message> = []
+  let count = 0
+  for (const message of messages) {
+    if (message.role === "assistant") for (const { id } of message.toolCalls ?? []) places.set(id, count++)
+    const before = ordered.findLastIndex((it) => it.role !== "tool" || placeOf(it) <= placeOf(message))
+    ordered.splice(message.role === "tool" ? before + 1 : ordered.length, 0, message)
   }
-  return {
-    add: ({ id, name }) => {
-      const call = { id: freeId(id), name }
-      taken.add(call.id)
-      latest.set(id, call)
-      return call
-    },
-    find: (id) => latest.get(id)
-  }
+  return ordered
 }
+
+/** The calls so far as they are sent, by their ids. */
+type Calls = Map<string, { readonly id?: string; readonly name: string }>
 
 const assistantParts = (
   { content, toolCalls = [], opaque }: AssistantMessage,
-  calls: KnownCalls,
+  calls: Calls,
   signs: boolean,
   changes: Set<string>
 ): ReadonlyArray<object> => {
   const isOwn = opaque?.wire === GeminiAnswer.wireName
   if (opaque !== undefined && !isOwn) changes.add("reasoning of another vendor was left out")
-  const signatureOf = GeminiAnswer.signaturesIn(isOwn ? opaque.value : [])
+  const marks = GeminiAnswer.marksIn(isOwn ? opaque.value : undefined)
   return [
-    ...signed(GeminiParts.make(content, changes), signatureOf(undefined)),
+    ...signed(GeminiParts.make(content, changes), marks(undefined)?.thoughtSignature),
     ...toolCalls.map((call, index) => {
-      // Of calls side by side only the first is signed.
-      const signature = signatureOf(index) ?? (signs && index === 0 ? foreignSignature : undefined)
-      return { functionCall: { ...calls.add(call), args: argumentsOf(call, changes) }, thoughtSignature: signature }
+      const mark = marks(index)
+      // Only ids that Gemini gave go back: not every version of the wire knows them.
+      const sent = { ...(mark?.id === call.id ? { id: call.id } : {}), name: call.name }
+      calls.set(call.id, sent)
+      return {
+        functionCall: { ...sent, args: argumentsOf(call, changes) },
+        // Of calls side by side only the first is signed.
+        thoughtSignature: mark?.thoughtSignature ?? (signs && index === 0 ? foreignSignature : undefined)
+      }
     })
   ]
 }
@@ -106,10 +99,10 @@ const argumentsOf = ({ arguments: given, rawArguments }: ToolCall, changes: Set<
 /** A result goes with the name of its call. What it shows stands beside it, as older models take no media within it. */
 const toolParts = (
   { toolCallId, content, isError }: ToolMessage,
-  calls: KnownCalls,
+  calls: Calls,
   changes: Set<string>
 ): ReadonlyArray<object> => {
-  const call = calls.find(toolCallId) ?? { id: toolCallId, name: toolCallId }
+  const call = calls.get(toolCallId) ?? { name: toolCallId }
   const response = { [isError === true ? "error" : "result"]: textOf(content) }
   const shown = partsOf(content).filter(({ type }) => type !== "text")
   return [{ functionResponse: { ...call, response } }, ...GeminiParts.make(shown, changes)]

@@ -1,9 +1,11 @@
 /** Gemini's generateContent: what is asked. */
-import { Either } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import { partsOf, textOf } from "../model/Message.ts"
-import { jsonSchemaOf, type Reasoning, type ResponseFormat, type Shape, type Tool } from "../model/Tool.ts"
+import type { Reasoning, Tool } from "../model/Tool.ts"
+import type * as Endpoint from "./Endpoint.ts"
 import * as GeminiContents from "./GeminiContents.ts"
+import * as GeminiFormat from "./GeminiFormat.ts"
+import * as GeminiVersion from "./GeminiVersion.ts"
 import * as Json from "./Json.ts"
 
 /** A body, and what of the request had to be left out or changed for it, one sentence each. */
@@ -13,24 +15,23 @@ export interface Written {
 }
 
 /** What a provider adds to a request. */
-export interface Target {
-  /** The name of the provider. */
+export interface Target extends Pick<Endpoint.VendorOptions, "model" | "maxTokens" | "capabilities"> {
   readonly name: string
-  readonly model: string
-  readonly maxTokens?: number | undefined
 }
 
 /** The body of a request. Fields of `extra` win; those of its `generationConfig` win one by one. */
 export const write = (request: ChatRequest, target: Target): Written => {
   const { tools = [], extra } = request
   const changes = new Set(leftOut(request))
+  const format = GeminiFormat.make(request, target, changes)
+  const config = { ...generationConfigOf(request, target), ...format.fields }
   const body = {
-    contents: GeminiContents.make(request.messages, !isBeforeThree(target.model), changes),
-    systemInstruction: systemOf(request),
+    contents: GeminiContents.make(request.messages, !GeminiVersion.isBeforeThree(target.model), changes),
+    systemInstruction: systemOf(request, format.instruction),
     tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools.map(declarationOf) }],
     toolConfig: tools.length === 0 ? undefined : toolConfigOf(request),
     ...extra,
-    generationConfig: filled({ ...generationConfigOf(request, target), ...recordOf(extra?.generationConfig) })
+    generationConfig: filled({ ...config, ...recordOf(extra?.generationConfig) })
   }
   return { body, changes: [...changes].map((change) => `${target.name}: ${change}`) }
 }
@@ -41,22 +42,16 @@ const recordOf = (value: unknown): object => (Json.isRecord(value) ? value : {})
 const filled = (record: object): object | undefined =>
   Object.values(record).some((value) => value !== undefined) ? record : undefined
 
-/** Models before the third version take a budget of thoughts, but no level, and want no signature on foreign calls. */
-const isBeforeThree = (model: string): boolean => /(?:^|\/)gemini-[12]\b/.test(model)
-
-const systemOf = ({ system, messages }: ChatRequest): object | undefined => {
+const systemOf = ({ system, messages }: ChatRequest, instruction: string | undefined): object | undefined => {
   const texts = messages.filter(({ role }) => role === "system").map(({ content }) => textOf(content))
-  const parts = [system ?? "", ...texts].filter((text) => text !== "").map((text) => ({ text }))
+  const parts = [system, ...texts, instruction].flatMap((text) => (text ? [{ text }] : []))
   return parts.length === 0 ? undefined : { parts }
 }
-
-/** Shapes were looked at before anybody is asked. */
-const schemaOf = (shape: Shape): unknown => Either.getOrUndefined(jsonSchemaOf(shape))
 
 const declarationOf = ({ name, description, parameters }: Tool): object => ({
   name,
   description,
-  parametersJsonSchema: parameters === undefined ? undefined : schemaOf(parameters)
+  parametersJsonSchema: parameters === undefined ? undefined : GeminiFormat.schemaOf(parameters)
 })
 
 const toolConfigOf = ({ toolChoice }: ChatRequest): object | undefined => {
@@ -77,30 +72,21 @@ const generationConfigOf = (request: ChatRequest, { model, maxTokens }: Target):
   topP: request.topP,
   stopSequences: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop.slice(0, maxStops),
   seed: isSeed(request.seed) ? request.seed : undefined,
-  ...formatOf(request.responseFormat),
   thinkingConfig: request.reasoning === undefined ? undefined : thinkingOf(request.reasoning, model)
 })
 
 /** A seed has 32 bits on this wire. */
 const isSeed = (seed = 0): boolean => seed >= -(2 ** 31) && seed < 2 ** 31
 
-const formatOf = (format: ResponseFormat | undefined): object => {
-  if (format === undefined || format === "text") return {}
-  if (format === "json") return { responseMimeType: "application/json" }
-  const { schema, description } = format
-  const described = { ...(description === undefined ? {} : { description }), ...recordOf(schemaOf(schema)) }
-  return { responseMimeType: "application/json", responseJsonSchema: described }
-}
-
 /** Google's own budgets for the efforts, which models before the third version do not know. */
 const budgets = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const
 
 /** How much is thought. Where it is said, the thoughts are asked for too. */
 const thinkingOf = ({ effort, maxTokens }: Reasoning, model: string): object | undefined => {
+  if (effort === "none") return { thinkingBudget: 0 }
   if (maxTokens !== undefined) return { thinkingBudget: maxTokens, includeThoughts: true }
   if (effort === undefined) return undefined
-  if (effort === "none") return { thinkingBudget: 0 }
-  return isBeforeThree(model)
+  return GeminiVersion.isBeforeThree(model)
     ? { thinkingBudget: budgets[effort], includeThoughts: true }
     : { thinkingLevel: effort.toUpperCase(), includeThoughts: true }
 }
@@ -117,7 +103,7 @@ const leftOut = (request: ChatRequest): ReadonlyArray<string> => {
     [!isSeed(request.seed), "seed was left out; it has more than 32 bits"],
     [
       reasoning?.maxTokens !== undefined && reasoning.effort !== undefined,
-      "reasoning.effort was left out, as reasoning.maxTokens is there"
+      `reasoning.${reasoning?.effort === "none" ? "maxTokens" : "effort"} was left out; the vendor takes only one of the two`
     ],
     [systems.some(({ type }) => type !== "text"), "images and files were left out of the system messages"]
   ].flatMap(([isSo, change]) => (isSo === true ? [String(change)] : []))

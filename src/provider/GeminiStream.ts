@@ -39,25 +39,23 @@ const take = (draft: StreamDraft.StreamDraft, event: unknown, provider: string):
   }
   draft.model ??= Json.text(chunk.modelVersion)
   draft.requestId ??= Json.text(chunk.responseId)
-  // Every piece says the usage so far.
-  draft.usage = chunk.usageMetadata ?? draft.usage
+  // Every piece says the usage so far; what a later one leaves out stays.
+  if (chunk.usageMetadata) draft.usage = Object.assign({}, draft.usage, chunk.usageMetadata)
   draft.blockedPrompt ??= Json.text(chunk.promptFeedback?.blockReason)
   if (draft.blockedPrompt !== undefined) draft.stopped ??= draft.blockedPrompt
   const candidate = GeminiAnswer.candidateOf(chunk) as Candidate | undefined
   for (const part of candidate?.content?.parts ?? []) takePart(draft, part, provider)
-  if (candidate?.finishReason) draft.stopped ??= Json.text(candidate.finishReason)
+  draft.stopped ??= GeminiAnswer.stoppedOf(candidate?.finishReason)
 }
 
 const takePart = (draft: StreamDraft.StreamDraft, part: Part, provider: string): void => {
   if (part.functionCall) takeCall(draft, part.functionCall)
   else if (part.thought === true) StreamDraft.addReasoning(draft, part.text)
   else StreamDraft.addText(draft, part.text)
-  const call = part.functionCall ? draft.calls.at(-1)?.index : undefined
-  const signatures = GeminiAnswer.signatureOf(part, call)
-  if (signatures.length > 0) {
-    const earlier = (draft.opaque?.value ?? []) as ReadonlyArray<GeminiAnswer.Signature>
-    draft.opaque = GeminiAnswer.opaqueOf(provider, [...earlier, ...signatures])
-  }
+  const marks = GeminiAnswer.markOf(part, part.functionCall ? draft.calls.at(-1)?.index : undefined)
+  if (marks.length === 0) return
+  const earlier = (draft.opaque?.value ?? []) as ReadonlyArray<GeminiAnswer.Mark>
+  draft.opaque = GeminiAnswer.opaqueOf(provider, [...earlier, ...marks])
 }
 
 /** A call comes whole, unless the request asked for its arguments in pieces: then only the first one names it. */
