@@ -2,19 +2,17 @@
 import * as HttpClient from "@effect/platform/HttpClient"
 import { type ConfigError, Effect, Either } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
+import * as Answer from "./Answer.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Exchange from "./Exchange.ts"
-import * as Json from "./Json.ts"
-import * as OpenAiAnswer from "./OpenAiAnswer.ts"
-import { capabilitiesOf, type Dialect } from "./OpenAiDialect.ts"
+import * as OpenAiAnswerTool from "./OpenAiAnswerTool.ts"
+import * as OpenAiDialect from "./OpenAiDialect.ts"
 import * as OpenAiEmbeddings from "./OpenAiEmbeddings.ts"
-import * as OpenAiFinish from "./OpenAiFinish.ts"
 import * as OpenAiOpaque from "./OpenAiOpaque.ts"
 import * as OpenAiRequest from "./OpenAiRequest.ts"
 import * as OpenAiStream from "./OpenAiStream.ts"
 import * as Provider from "./Provider.ts"
-import type * as Reply from "./Reply.ts"
 import * as VendorTag from "./VendorTag.ts"
 
 export type { Dialect, Effort, EmbeddingDialect } from "./OpenAiDialect.ts"
@@ -22,7 +20,7 @@ export type { Dialect, Effort, EmbeddingDialect } from "./OpenAiDialect.ts"
 // Options
 
 /** Options of a server that speaks this wire. */
-export interface Options extends Endpoint.VendorOptions, Dialect {
+export interface Options extends Endpoint.VendorOptions, OpenAiDialect.Dialect {
   /** Shown in responses, errors and events; unique within a list of providers. */
   readonly name: string
   /** The address before `/chat/completions`, mostly with `/v1` at its end. */
@@ -30,7 +28,7 @@ export interface Options extends Endpoint.VendorOptions, Dialect {
 }
 
 /** What a vendor class of this wire is made of. */
-export interface Vendor<Id extends string> extends Dialect {
+export interface Vendor<Id extends string> extends OpenAiDialect.Dialect {
   /** The name of its providers unless they are given another. */
   readonly name: Id
   /** The address before `/chat/completions` unless another is given. */
@@ -42,7 +40,7 @@ export interface Vendor<Id extends string> extends Dialect {
 }
 
 /** A provider's own options, and where it embeds if not at its base address. */
-interface Own extends Omit<Options, keyof Dialect> {
+interface Own extends Omit<Options, keyof OpenAiDialect.Dialect> {
   readonly embeddingBaseUrl?: string | undefined
 }
 
@@ -71,23 +69,31 @@ export const makeFor = (
 const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>) {
   const { name, model, limits, timeout } = options
   const endpoint = yield* endpointOf(options, vendor, "/chat/completions")
+  yield* OpenAiDialect.check(vendor, name)
   const client = yield* HttpClient.HttpClient
   const post = Exchange.make(client, endpoint)
   const open = Exchange.open(client, endpoint)
-  const capabilities = capabilitiesOf(vendor, options.capabilities)
-  const target = { ...options, capabilities: options.capabilities, dialect: vendor }
-  const collector = () => vendor.opaque && OpenAiOpaque.collector(name, vendor.opaque)
+  const capabilities = OpenAiDialect.capabilitiesOf(vendor, options.capabilities)
+  const target = { ...options, dialect: vendor }
+  const wireOf = ({ changes }: OpenAiRequest.Written) => ({
+    ...(vendor.opaque === undefined
+      ? OpenAiStream.wire
+      : OpenAiOpaque.gathering(OpenAiStream.wire, name, vendor.opaque)),
+    changes
+  })
 
   const complete = (request: ChatRequest) =>
     Effect.flatMap(OpenAiRequest.make(request, target, false), (written) =>
-      Effect.flatMap(post(written.body), (reply) => finished(reply, written, collector()))
+      Effect.flatMap(post(written.body), (reply) =>
+        Either.map(Answer.withChanges(wireOf(written).answer(reply), written.changes), (answer) =>
+          OpenAiAnswerTool.answer(answer, written.answerTool)
+        )
+      )
     )
   const stream = (request: ChatRequest) =>
-    Effect.flatMap(OpenAiRequest.make(request, target, true), (written) => {
-      const gathered = collector()
-      const wire = gathered === undefined ? OpenAiStream.wire : OpenAiOpaque.gathering(OpenAiStream.wire, gathered)
-      return OpenAiFinish.opening(EventStream.open(wire, open(written.body)), written, gathered?.opaque)
-    })
+    Effect.flatMap(OpenAiRequest.make(request, target, true), (written) =>
+      OpenAiAnswerTool.parts(EventStream.open(wireOf(written), open(written.body)), written.answerTool)
+    )
   return Provider.make({
     name,
     model,
@@ -99,13 +105,6 @@ const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>)
     ...(yield* embedding(client, options, vendor))
   })
 })
-
-/** An answer in one piece. */
-const finished = (reply: Reply.Reply, written: OpenAiRequest.Written, gathered: OpenAiOpaque.Collector | undefined) =>
-  Either.map(OpenAiAnswer.read(reply), (answer) => {
-    gathered?.take(Json.at(Json.list(Json.at(reply.json, "choices"))[0], "message"))
-    return OpenAiFinish.answer(answer, written, gathered?.opaque)
-  })
 
 const endpointOf = (options: Own, vendor: Vendor<string>, path: string) =>
   Endpoint.resolve({

@@ -1,5 +1,7 @@
 /** Where vendors that speak OpenAI's chat completions differ, as data: a vendor is a few lines of it. */
+import { type ConfigError, Either } from "effect"
 import type { Capabilities } from "../model/Capabilities.ts"
+import * as OptionCheck from "../model/OptionCheck.ts"
 import type { Reasoning } from "../model/Tool.ts"
 
 /** How much a model thinks, in our words. */
@@ -98,3 +100,35 @@ export const capabilitiesOf = (dialect: Dialect, own: Capabilities | undefined):
   }
   return Object.keys(sure).length === 0 ? undefined : sure
 }
+
+const words: Readonly<Partial<Record<keyof Dialect, ReadonlyArray<unknown>>>> = {
+  maxTokensField: ["max_tokens", "max_completion_tokens"],
+  seedField: ["seed", "random_seed", false],
+  keyHeader: ["authorization", "api-key"],
+  streamOptions: [true, false],
+  metadata: [true, false],
+  toolChoice: ["named", "words", false],
+  requiredWord: ["required", "any"],
+  parallelToolCalls: [true, false],
+  toolIds: ["any", "forty", "nine"],
+  images: ["any", "data", false],
+  files: ["file", "file-or-url", "document_url", false],
+  jsonSchema: ["native", "tool", "mode", "instruction"],
+  jsonMode: [true, false],
+  strictSchemas: [true, false],
+  reasoning: ["effort", "object", "toggle", false],
+  turns: ["any", "merged"],
+  userAfterTool: [true, false],
+  prefill: ["plain", "prefix", "continue", false],
+  opaque: ["reasoning_details", "extra_content"]
+}
+
+/** Looks at what a user says about a server; the error names the option, its value and what is allowed. */
+export const check = (dialect: Dialect, path: string): Either.Either<void, ConfigError.ConfigError> =>
+  Either.gen(function* () {
+    for (const [flag, allowed] of Object.entries(words)) {
+      const value = dialect[flag as keyof Dialect]
+      if (value !== undefined) yield* OptionCheck.oneOf(`${path}.${flag}`, value, allowed)
+    }
+    if (dialect.maxStops !== undefined) yield* OptionCheck.wholeNumber(`${path}.maxStops`, dialect.maxStops, 1)
+  })

@@ -1,4 +1,5 @@
 /** What vendors of OpenAI's wire want back of their own answers. */
+import { Either } from "effect"
 import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type * as EventReader from "./EventReader.ts"
 import * as Json from "./Json.ts"
@@ -37,33 +38,34 @@ export const sentBack = (
   return { ...nothing, ofCall }
 }
 
-/** Gathers what is to be sent back, from a whole message or from the pieces of one. */
-export interface Collector {
-  readonly take: (message: unknown) => void
-  /** What was gathered; absent if there is nothing. */
-  readonly opaque: () => OpaqueReasoning | undefined
-}
-
-/** A collector for one answer of a provider. */
-export const collector = (provider: string, field: NonNullable<Dialect["opaque"]>): Collector => {
+/** Gathers from a whole message, or from the pieces of one. */
+const collector = (provider: string, field: NonNullable<Dialect["opaque"]>) => {
   let details: ReadonlyArray<unknown> = []
-  const calls = new Map<string, unknown>()
+  let calls: Readonly<Record<string, unknown>> = {}
   return {
-    take: (message) => {
-      if (field === "reasoning_details") details = Json.list(Json.at(message, field)).reduce(joined, details)
-      else {
-        for (const call of Json.list(Json.at(message, "tool_calls"))) {
-          const [id, own] = [Json.text(Json.at(call, "id")), Json.at(call, field)]
-          if (id !== undefined && own !== undefined) calls.set(id, own)
-        }
-      }
+    /** Whether there was something. */
+    take: (message: unknown): boolean => {
+      const [pieces, own] =
+        field === "reasoning_details" ? [Json.list(Json.at(message, field)), {}] : [[], ofCalls(message)]
+      details = pieces.reduce(joined, details)
+      calls = { ...calls, ...own }
+      return pieces.length > 0 || Object.keys(own).length > 0
     },
-    opaque: () => {
+    opaque: (): OpaqueReasoning | undefined => {
       if (details.length > 0) return { wire, provider, value: { [field]: details } }
-      return calls.size > 0 ? { wire, provider, value: { [field]: Object.fromEntries(calls) } } : undefined
+      return Object.keys(calls).length > 0 ? { wire, provider, value: { [field]: calls } } : undefined
     }
   }
 }
+
+/** What stands beside tool calls, by their ids. */
+const ofCalls = (message: unknown): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Json.list(Json.at(message, "tool_calls")).flatMap((call) => {
+      const [id, own] = [Json.text(Json.at(call, "id")), Json.at(call, "extra_content")]
+      return id === undefined || own === undefined ? [] : [[id, own] as const]
+    })
+  )
 
 /** The texts of a detail come in pieces; its signature comes with the last. What is encrypted comes whole. */
 const joined = (details: ReadonlyArray<unknown>, piece: unknown): ReadonlyArray<unknown> => {
@@ -80,16 +82,26 @@ const joined = (details: ReadonlyArray<unknown>, piece: unknown): ReadonlyArray<
 const isSignature = (piece: unknown, key: string): boolean =>
   key === "text" && Json.at(piece, "type") === "reasoning.text" && Json.at(piece, "signature") !== undefined
 
-/** A wire that hands the message of every event to a collector too. */
-export const gathering = (read: EventReader.Wire, { take }: Collector): EventReader.Wire => ({
-  ...read,
-  take: (draft, event) => {
-    const choice = Json.list(Json.at(event, "choices"))[0]
-    take(Json.at(choice, "delta") ?? Json.at(choice, "message"))
-    read.take(draft, event)
-  },
-  answer: (reply) => {
-    take(Json.at(Json.list(Json.at(reply.json, "choices"))[0], "message"))
-    return read.answer(reply)
+/** A wire whose answers carry what is to be sent back. It is for one answer. */
+export const gathering = (
+  read: EventReader.Wire,
+  provider: string,
+  field: NonNullable<Dialect["opaque"]>
+): EventReader.Wire => {
+  const { take, opaque } = collector(provider, field)
+  return {
+    ...read,
+    take: (draft, event) => {
+      const choice = Json.list(Json.at(event, "choices"))[0]
+      if (take(Json.at(choice, "delta") ?? Json.at(choice, "message"))) draft.opaque = opaque()
+      read.take(draft, event)
+    },
+    answer: (reply) => {
+      take(Json.at(Json.list(Json.at(reply.json, "choices"))[0], "message"))
+      const gathered = opaque()
+      return gathered === undefined
+        ? read.answer(reply)
+        : Either.map(read.answer(reply), (answer) => ({ ...answer, opaque: gathered }))
+    }
   }
-})
+}

@@ -1,4 +1,4 @@
-/** JSON schemas as OpenAI's wire wants them. */
+/** JSON schemas as vendors of OpenAI's wire take them. */
 import { Either } from "effect"
 import { type JsonSchema, jsonSchemaOf, type Shape } from "../model/Tool.ts"
 import * as Json from "./Json.ts"
@@ -6,23 +6,51 @@ import * as Json from "./Json.ts"
 /** No arguments. */
 const nothing: JsonSchema = { type: "object", properties: {} }
 
-/**
- * The JSON schema of a shape, with an object at its root instead of a reference to one: vendors look at the type there.
- * Requests whose shapes have no JSON schema do not come here.
- */
-export const of = (shape: Shape | undefined): JsonSchema =>
-  shape === undefined ? nothing : withRoot(Either.getOrElse(jsonSchemaOf(shape), () => nothing))
+const made = new WeakMap<object, JsonSchema>()
 
-const withRoot = (schema: JsonSchema): JsonSchema => {
-  const name = /^#\/(\$defs|definitions)\/(.+)$/.exec(Json.text(schema.$ref) ?? "")
-  const [, holder = "", key = ""] = name ?? []
-  const root = Json.at(schema, holder, key.replaceAll("~1", "/").replaceAll("~0", "~"))
-  if (!Json.isRecord(root)) return schema
-  const { $ref: _ref, ...rest } = schema
-  return { ...root, ...rest }
+/**
+ * The JSON schema of a shape, with what it refers to in place of the references: many servers look at the type of the
+ * root and of properties, and nowhere else. What refers to itself stays as it is. Requests whose shapes have no JSON
+ * schema do not come here.
+ */
+export const of = (shape: Shape | undefined): JsonSchema => {
+  const schema = shape === undefined ? nothing : Either.getOrElse(jsonSchemaOf(shape), () => nothing)
+  const known = made.get(schema)
+  if (known !== undefined) return known
+  const flat = inPlace(schema)
+  made.set(schema, flat)
+  return flat
 }
 
-/** Why OpenAI would not keep to a schema strictly; `undefined` if it would. */
+const inPlace = (schema: JsonSchema): JsonSchema => {
+  const { $defs, definitions, ...root } = schema
+  let isRecursive = false
+  const resolve = (node: unknown, within: ReadonlyArray<unknown>): unknown => {
+    if (Array.isArray(node)) return node.map((it) => resolve(it, within))
+    if (!Json.isRecord(node)) return node
+    const { $ref, ...beside } = node
+    const target = definitionOf(schema, $ref)
+    if (target !== undefined && !within.includes($ref)) return resolve({ ...target, ...beside }, [...within, $ref])
+    if (typeof $ref === "string") isRecursive = true
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, resolveUnder(key, value, within)]))
+  }
+  const resolveUnder = (key: string, value: unknown, within: ReadonlyArray<unknown>): unknown => {
+    if (["enum", "const", "default", "examples", "required"].includes(key)) return value
+    if (key !== "properties" || !Json.isRecord(value)) return resolve(value, within)
+    return Object.fromEntries(Object.entries(value).map(([name, property]) => [name, resolve(property, within)]))
+  }
+  const flat = resolve(root, []) as JsonSchema
+  if (!isRecursive) return flat
+  return { ...flat, ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) }
+}
+
+const definitionOf = (schema: JsonSchema, ref: unknown): Readonly<Record<string, unknown>> | undefined => {
+  const [, holder = "", name = ""] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(Json.text(ref) ?? "") ?? []
+  const definition = Json.at(schema, holder, name.replaceAll("~1", "/").replaceAll("~0", "~"))
+  return Json.isRecord(definition) ? definition : undefined
+}
+
+/** Why OpenAI would not keep to a schema strictly, in words that follow its name; `undefined` if it would. */
 export const strictObstacle = (schema: JsonSchema): string | undefined =>
   schema.type !== "object" ? "its root is no object" : obstacleIn(schema, "it")
 

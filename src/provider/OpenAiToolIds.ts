@@ -29,7 +29,6 @@ export const make = ({ toolIds = "any" }: Dialect, notes: Notes): ((id: string) 
 }
 
 /** Nine letters and digits. */
-const digits = (text: string): string =>
-  `${base36(Hash.string(text))}${base36(Hash.string(`${text}#${text.length}`))}`.slice(0, 9)
+const digits = (text: string): string => `${base36(text)}${base36(`${text}#`).slice(-2)}`
 
-const base36 = (hash: number): string => (hash >>> 0).toString(36).padStart(7, "0")
+const base36 = (text: string): string => (Hash.string(text) >>> 0).toString(36).padStart(7, "0")

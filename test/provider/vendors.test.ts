@@ -148,6 +148,65 @@ describe("dialects", () => {
   )
 })
 
+describe("what vendors can do", () => {
+  const made = (Vendor: Pick<typeof Groq, "make">, own: object = {}) =>
+    Vendor.make({ model: "m", apiKey: "k", ...own }).pipe(Effect.provide(answering({}).layer))
+
+  it.effect.each([
+    ["OpenAI begins every answer itself", OpenAi, { prefill: false }],
+    ["DeepSeek keeps to no schema", DeepSeek, { prefill: false, jsonSchema: false }],
+    ["Groq reads no files", Groq, { files: false }],
+    ["of others nothing is sure", Xai, undefined]
+  ] as const)("%s", ([, Vendor, capabilities]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* made(Vendor)).capabilities, capabilities)
+    })
+  )
+
+  it.effect("is what they are told that it is", () =>
+    Effect.gen(function* () {
+      const provider = yield* made(Groq, { capabilities: { files: true, tools: false } })
+
+      assert.deepStrictEqual(provider.capabilities, { files: true, tools: false })
+    })
+  )
+
+  it.effect.each([OpenAi, Gemini, Mistral, OpenRouter, Together, Fireworks, Ollama, LmStudio, Vllm, LlamaCpp])(
+    "$key embeds",
+    (Vendor) =>
+      Effect.gen(function* () {
+        const provider = yield* made(Vendor)
+
+        assert.isDefined(provider.embed)
+        assert.strictEqual(provider.embeddingSpace, `${provider.name}/m`)
+      })
+  )
+
+  it.effect.each([Groq, DeepSeek, Xai, Cerebras])("$key does not", (Vendor) =>
+    Effect.gen(function* () {
+      assert.isUndefined((yield* made(Vendor)).embed)
+    })
+  )
+})
+
+describe("a server of one's own", () => {
+  it.effect.each([
+    [{ jsonSchema: "yes" }, 'p.jsonSchema is "yes"; allowed: "native", "tool", "mode", "instruction"'],
+    [{ toolChoice: true }, 'p.toolChoice is true; allowed: "named", "words", false'],
+    [{ maxStops: 0 }, "p.maxStops is 0; allowed: a whole number from 1"]
+  ] as const)("with a wrong dialect is refused: %j", ([dialect, words]) =>
+    Effect.gen(function* () {
+      const options = { name: "p", model: "m", baseUrl: "https://llm.example.test/v1", ...dialect }
+      const error = yield* OpenAiCompatible.make(options as never).pipe(
+        Effect.provide(answering({}).layer),
+        Effect.flip
+      )
+
+      assert.include(String(error), words)
+    })
+  )
+})
+
 describe("Azure", () => {
   it.effect("is asked for a deployment of a resource", () =>
     Effect.gen(function* () {

@@ -1,0 +1,334 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { ChatRequest } from "../../src/model/ChatRequest.ts"
+import type { Message, Part } from "../../src/model/Message.ts"
+import { DeepSeek, LlamaCpp, Mistral, Ollama, OpenAi, OpenRouter, Vllm } from "../../src/provider/vendors.ts"
+import { ask, chunk, hello, host, type Maker, message, stream } from "./openAi.ts"
+import { only } from "./streaming.ts"
+
+const user = (...content: ReadonlyArray<Part>): ChatRequest => ({ messages: [{ role: "user", content }] })
+
+const image: Part = { type: "image", url: "https://images.test/cat.png" }
+
+const pdf: Part = { type: "file", data: "JVBERg==", mediaType: "application/pdf" }
+
+const calling = (...ids: ReadonlyArray<string>): ReadonlyArray<Message> => [
+  { role: "user", content: "go" },
+  { role: "assistant", content: "", toolCalls: ids.map((id) => ({ id, name: "f", arguments: {} })) },
+  ...ids.map((id) => ({ role: "tool", toolCallId: id, content: "done" }) as const)
+]
+
+const sentMessages = Effect.fn(function* (maker: Maker, request: ChatRequest | ReadonlyArray<Message>) {
+  const { sent, changes } = yield* ask(maker, "messages" in request ? request : { messages: request })
+  return { messages: sent.messages, body: sent, changes }
+})
+
+describe("parts", () => {
+  it.effect.each([
+    [
+      "text alone is a plain text",
+      [
+        { type: "text", text: "a" },
+        { type: "text", text: "b" }
+      ],
+      "ab"
+    ],
+    ["an image by its address", [image], [{ type: "image_url", image_url: { url: "https://images.test/cat.png" } }]],
+    [
+      "an image by its bytes, in base64 or not",
+      [
+        { type: "image", data: "AQID", mediaType: "image/png" },
+        { type: "image", data: new Uint8Array([1, 2, 3]), mediaType: "image/png", detail: "high" }
+      ],
+      [
+        { type: "image_url", image_url: { url: "data:image/png;base64,AQID" } },
+        { type: "image_url", image_url: { url: "data:image/png;base64,AQID", detail: "high" } }
+      ]
+    ],
+    [
+      "a file, with a name of its kind where it has none",
+      [{ type: "text", text: "read" }, pdf, { ...pdf, name: "offer.pdf" }],
+      [
+        { type: "text", text: "read" },
+        { type: "file", file: { filename: "file.pdf", file_data: "data:application/pdf;base64,JVBERg==" } },
+        { type: "file", file: { filename: "offer.pdf", file_data: "data:application/pdf;base64,JVBERg==" } }
+      ]
+    ]
+  ] as ReadonlyArray<readonly [string, ReadonlyArray<Part>, unknown]>)("%s", ([, parts, content]) =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(host(), user(...parts))
+
+      assert.deepStrictEqual(messages, [{ role: "user", content }])
+      assert.isUndefined(changes)
+    })
+  )
+
+  it.effect.each([
+    ["Mistral reads documents", Mistral, { type: "document_url", document_url: "https://x.test/a.pdf" }],
+    [
+      "OpenRouter fetches files",
+      OpenRouter,
+      { type: "file", file: { filename: "a.pdf", file_data: "https://x.test/a.pdf" } }
+    ]
+  ] as const)("%s", ([, maker, part]) =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(maker, user({ type: "file", url: "https://x.test/a.pdf" }))
+
+      assert.deepStrictEqual(messages[0].content, [part])
+    })
+  )
+
+  it.effect.each([
+    ["Ollama fetches no images", Ollama, image, "ollama: cannot fetch images"],
+    ["Ollama reads no files", Ollama, pdf, "ollama: cannot read files"],
+    ["OpenAI fetches no files", OpenAi, { type: "file", url: "https://x.test/a.pdf" }, "openai: cannot fetch files"],
+    [
+      "nobody but Google reads its buckets",
+      host(),
+      { type: "image", url: "gs://bucket/cat.png" },
+      "host: cannot read gs:"
+    ]
+  ] as ReadonlyArray<readonly [string, Maker, Part, string]>)(
+    "%s, so that the next provider is asked",
+    ([, maker, part, words]) =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(ask(maker, user(part)))
+
+        assert.deepInclude(error, { _tag: "InvalidRequestError", reason: "capability" })
+        assert.include(error.message, words)
+      })
+  )
+
+  it.effect("what a tool shows follows its results", () =>
+    Effect.gen(function* () {
+      const shown: Message = { role: "tool", toolCallId: "one", content: [{ type: "text", text: "see" }, image] }
+      const [, calls, , other] = calling("one", "two")
+
+      const { messages, changes } = yield* sentMessages(host(), [
+        { role: "user", content: "go" },
+        calls,
+        shown,
+        other,
+        { role: "user", content: "well?" }
+      ] as ReadonlyArray<Message>)
+
+      assert.deepStrictEqual(messages.slice(2), [
+        { role: "tool", tool_call_id: "one", content: "see" },
+        { role: "tool", tool_call_id: "two", content: "done" },
+        { role: "user", content: [{ type: "image_url", image_url: { url: "https://images.test/cat.png" } }] },
+        { role: "user", content: "well?" }
+      ])
+      assert.deepStrictEqual(changes, [
+        "messages: images and files of tool results follow as a user message: this wire has only text there."
+      ])
+    })
+  )
+})
+
+describe("ids of tool calls", () => {
+  const idsOf = (maker: Maker, ...ids: ReadonlyArray<string>) =>
+    Effect.map(sentMessages(maker, calling(...ids)), ({ messages, changes }) => {
+      const calls: ReadonlyArray<string> = messages[1].tool_calls.map(({ id }: { id: string }) => id)
+      const results = messages.slice(2).map(({ tool_call_id }: { tool_call_id: string }) => tool_call_id)
+      assert.deepStrictEqual(results, calls)
+      return { calls, changes }
+    })
+
+  it.effect("are nine letters and digits for Mistral, always the same, each another", () =>
+    Effect.gen(function* () {
+      const foreign = Array.from({ length: 200 }, (_, index) => `call_${index}`)
+
+      const one = yield* idsOf(Mistral, ...foreign)
+      const other = yield* idsOf(Mistral, ...foreign, "call_x")
+
+      assert.isTrue(one.calls.every((id) => /^[a-z0-9]{9}$/.test(id)))
+      assert.strictEqual(new Set(one.calls).size, 200)
+      assert.deepStrictEqual(other.calls.slice(0, 200), one.calls)
+      assert.lengthOf(one.changes ?? [], 1)
+    })
+  )
+
+  it.effect("of Mistral's own are left alone", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* idsOf(Mistral, "AbCdEfGh1"), { calls: ["AbCdEfGh1"], changes: undefined })
+    })
+  )
+
+  it.effect("are at most 40 characters for OpenAI", () =>
+    Effect.gen(function* () {
+      const { calls } = yield* idsOf(OpenAi, "a".repeat(40), "b".repeat(41))
+
+      assert.strictEqual(calls[0], "a".repeat(40))
+      assert.lengthOf(calls[1] ?? "", 9)
+    })
+  )
+
+  it.effect("are as they were for others", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* idsOf(host(), "c".repeat(99))).calls, ["c".repeat(99)])
+    })
+  )
+})
+
+describe("turns", () => {
+  const turns: ReadonlyArray<Message> = [
+    { role: "user", content: "a" },
+    { role: "user", content: [{ type: "text", text: "b" }] },
+    { role: "system", content: "s" },
+    { role: "user", content: [image] },
+    { role: "assistant", content: "c" },
+    { role: "assistant", content: "", toolCalls: [{ id: "1", name: "f", arguments: {} }] },
+    { role: "tool", toolCallId: "1", content: "x" },
+    { role: "user", content: "d" }
+  ]
+
+  it.effect.each([Vllm, LlamaCpp, DeepSeek])("are merged for $key, and system messages come first", (maker) =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(maker, { system: "S", messages: turns })
+
+      assert.deepStrictEqual(
+        messages.map(({ role, content }: { role: string; content: unknown }) => [role, content]),
+        [
+          ["system", "S\n\ns"],
+          [
+            "user",
+            [
+              { type: "text", text: "a\n\nb" },
+              { type: "image_url", image_url: { url: "https://images.test/cat.png" } }
+            ]
+          ],
+          ["assistant", "c"],
+          ["tool", "x"],
+          ["user", "d"]
+        ]
+      )
+      assert.lengthOf(messages[2].tool_calls, 1)
+      assert.deepStrictEqual(changes, [
+        "messages have the system messages at their beginning: the vendor takes them nowhere else."
+      ])
+    })
+  )
+
+  it.effect("are as they were for others", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(host(), turns)
+
+      assert.lengthOf(messages, 8)
+    })
+  )
+})
+
+describe("an assistant message at the end", () => {
+  const begun: ReadonlyArray<Message> = [
+    { role: "user", content: "go" },
+    { role: "assistant", content: "{" }
+  ]
+
+  it.effect("is a prefix for Mistral", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(Mistral, begun)
+
+      assert.deepStrictEqual(messages.at(-1), { role: "assistant", content: "{", prefix: true })
+    })
+  )
+
+  it.effect("is gone on from by vLLM when it is told to", () =>
+    Effect.gen(function* () {
+      const { body } = yield* sentMessages(Vllm, begun)
+      const { body: other } = yield* sentMessages(Vllm, hello())
+
+      assert.deepInclude(body, { continue_final_message: true, add_generation_prompt: false })
+      assert.notProperty(other, "continue_final_message")
+    })
+  )
+
+  it.effect("is a message for others", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(host(), begun)
+
+      assert.deepStrictEqual(messages.at(-1), { role: "assistant", content: "{" })
+    })
+  )
+})
+
+describe("what a vendor wants back", () => {
+  const details = [
+    { type: "reasoning.text", text: "hm, well", signature: "sig", index: 0, format: "f" },
+    { type: "reasoning.encrypted", data: "e1", index: 1 },
+    { type: "reasoning.encrypted", data: "e2", index: 1 }
+  ]
+  const opaque = { wire: "openai-chat", provider: "openrouter", value: { reasoning_details: details } }
+  const again = (provider: string): ReadonlyArray<Message> => [
+    { role: "user", content: "go" },
+    { role: "assistant", content: "gone", opaque: { ...opaque, provider } },
+    { role: "user", content: "more" }
+  ]
+
+  it.effect("comes with the answer", () =>
+    Effect.gen(function* () {
+      const { answer } = yield* ask(OpenRouter, hello(), message({ content: "Hi.", reasoning_details: details }))
+
+      assert.deepStrictEqual(answer.opaque, opaque)
+    })
+  )
+
+  it.effect("is put together from the pieces of a stream", () =>
+    Effect.gen(function* () {
+      const piece = (it: object) => chunk({ content: "", reasoning_details: [it] })
+
+      const drained = yield* stream(OpenRouter, hello(), [
+        piece({ type: "reasoning.text", text: "hm,", index: 0, format: "f" }),
+        piece({ type: "reasoning.text", text: " well", signature: null, index: 0, format: "f" }),
+        piece({ type: "reasoning.text", signature: "sig", index: 0 }),
+        piece({ type: "reasoning.encrypted", data: "e1", index: 1 }),
+        piece({ type: "reasoning.encrypted", data: "e2", index: 1 }),
+        chunk({ content: "Hi." }),
+        chunk({}, "stop")
+      ])
+
+      assert.deepStrictEqual(only(drained, "End")[0]?.opaque, opaque)
+    })
+  )
+
+  it.effect("goes back to who wrote it", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(OpenRouter, again("openrouter"))
+
+      assert.deepStrictEqual(messages[1], { role: "assistant", content: "gone", reasoning_details: details })
+      assert.isUndefined(changes)
+    })
+  )
+
+  it.effect.each([
+    ["another provider's", OpenRouter, "groq"],
+    ["on a server that wants nothing back", host({ name: "openrouter" }), "openrouter"]
+  ] as const)("does not go back: %s", ([, maker, provider]) =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(maker, again(provider))
+
+      assert.deepStrictEqual(messages[1], { role: "assistant", content: "gone" })
+      assert.deepStrictEqual(changes, ["messages lost the reasoning that only another provider can read."])
+    })
+  )
+
+  it.effect("stands beside the tool calls at Gemini's endpoint", () =>
+    Effect.gen(function* () {
+      const gemini = host({ opaque: "extra_content" })
+      const extra_content = { google: { thought_signature: "sig" } }
+      const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" } }
+
+      const whole = yield* ask(gemini, hello(), message({ tool_calls: [{ ...call, extra_content }] }, "tool_calls"))
+      const streamed = yield* stream(gemini, hello(), [
+        chunk({ tool_calls: [{ ...call, extra_content }] }, "tool_calls")
+      ])
+      const { messages } = yield* sentMessages(gemini, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "", toolCalls: whole.answer.toolCalls, opaque: whole.answer.opaque },
+        { role: "tool", toolCallId: "1", content: "done" }
+      ])
+
+      assert.deepStrictEqual(only(streamed, "End")[0]?.opaque, whole.answer.opaque)
+      assert.deepStrictEqual(messages[1].tool_calls, [{ ...call, extra_content }])
+    })
+  )
+})
