@@ -82,6 +82,7 @@ export { type Hooks, type Retrying, retry } from "./pipeline/Retry.ts"
 export * as RetryPolicy from "./pipeline/RetryPolicy.ts"
 export * as TokenBucket from "./pipeline/TokenBucket.ts"
 export { Anthropic } from "./provider/Anthropic.ts"
+export { GeminiNative } from "./provider/GeminiNative.ts"
 export * as OpenAiCompatible from "./provider/OpenAiCompatible.ts"
 export * as Provider from "./provider/Provider.ts"
 export {
