@@ -152,7 +152,11 @@ describe("thoughts of an answer", () => {
 
 describe("thoughts of others", () => {
   const foreign: ReadonlyArray<[string, AssistantMessage["opaque"], Own]> = [
-    ["another vendor", { wire: "openai-chat", provider: "openai", value: { blocks: [thought("a", "1")] } }, {}],
+    [
+      "another vendor",
+      { wire: "openai-chat", provider: "openai", value: { family: "claude", blocks: [thought("a", "1")] } },
+      {}
+    ],
     ["Gemini", { wire: "gemini", provider: "gemini", value: [{ thoughtSignature: "s" }] }, {}],
     [
       "another family on this wire",
