@@ -21,6 +21,12 @@ export interface VendorOptions {
   readonly maxTokens?: number | undefined
   /** The most that one attempt may take; wins over the options' `timeouts.attempt`. */
   readonly timeout?: Duration.DurationInput | undefined
+  /**
+   * How much is read of the body of a success, in bytes after decompression, a whole number from 1. A longer one fails
+   * with `InvalidResponseError`, as does a stream that is answered with one body instead of events. Default: 67108864,
+   * which is 64 MiB.
+   */
+  readonly maxResponseBytes?: number | undefined
   /** The provider's own limits; each that is set wins over the options' `limits`. */
   readonly limits?: Limits | undefined
   /** What the model can do, where it is not what the vendor's models mostly can; each that is set wins. */
@@ -34,7 +40,7 @@ export interface VendorOptions {
 }
 
 /** What an adapter knows when it is built. */
-export interface Target extends Pick<VendorOptions, "model" | "apiKey" | "maxTokens" | "headers"> {
+export interface Target extends Pick<VendorOptions, "model" | "apiKey" | "maxTokens" | "maxResponseBytes" | "headers"> {
   readonly name: string
   readonly baseUrl: string
   /** The path of the wire, with a leading slash. */
@@ -54,17 +60,18 @@ const bearer = { header: "authorization", prefix: "Bearer " }
  * allowed, or the variable in which the key is missing; never with a key or the credentials of a URL.
  */
 export const resolve = Effect.fnUntraced(function* (target: Target) {
-  const { name, model, maxTokens } = target
+  const { name, model, maxTokens, maxResponseBytes } = target
   if (Json.text(name) === undefined) return yield* OptionCheck.refuse("name", name, "a text that is not empty")
   if (Json.text(model) === undefined) {
     return yield* OptionCheck.refuse(`${name}.model`, model, "a text that is not empty")
   }
   if (maxTokens !== undefined) yield* OptionCheck.wholeNumber(`${name}.maxTokens`, maxTokens, 1)
+  if (maxResponseBytes !== undefined) yield* OptionCheck.wholeNumber(`${name}.maxResponseBytes`, maxResponseBytes, 1)
   const url = yield* address(target)
   const ownHeaders = yield* sendable(name, target.headers)
   const value = yield* keyOf(target)
   const key = value === undefined ? undefined : { ...(target.keyHeader ?? bearer), value }
-  return { name, url, key, headers: target.wireHeaders, ownHeaders } satisfies Exchange.Endpoint
+  return { name, url, key, headers: target.wireHeaders, ownHeaders, maxResponseBytes } satisfies Exchange.Endpoint
 })
 
 type Checked<A> = Either.Either<A, ConfigError.ConfigError>

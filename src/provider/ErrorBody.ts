@@ -27,28 +27,32 @@ export const normalize = (word: string): string =>
     .replace(/(?:error|exception)$/, "")
 
 /** Reads a body as it came. */
-export const parse = (body: string): ErrorBody => {
+export const parse = (body: string): ErrorBody => parseAt(body, 0)
+
+const parseAt = (body: string, depth: number): ErrorBody => {
   const page = /^\s*(?:<!doctype html|<html|<head|<\?xml)/i.test(body)
   if (page) return { ...nothing, message: /<title[^>]*>([^<]+)/i.exec(body)?.[1]?.trim() ?? "an HTML page" }
   return Either.match(Json.parse(body), {
     onLeft: () => (/^\s*[[{]/.test(body) ? salvage(body) : { ...nothing, message: Json.text(body.trim()) }),
-    onRight: (json) => fromJson(json)
+    onRight: (json) => read(json, depth)
   })
 }
 
 /** Reads a parsed body. */
-export const fromJson = (json: unknown): ErrorBody => {
+export const fromJson = (json: unknown): ErrorBody => read(json, 0)
+
+const read = (json: unknown, depth: number): ErrorBody => {
   const root = Array.isArray(json) ? json[0] : json
   const error = Json.at(root, "error")
   const inner = Json.isRecord(error) ? error : undefined
-  const upstream = behind(Json.at(inner, "metadata", "raw"))
+  const upstream = depth < maxRouters ? behind(Json.at(inner, "metadata", "raw"), depth + 1) : undefined
   const message = messageOf(root, error)
   const status = [inner, root]
     .flatMap((it) => [Json.at(it, "code"), Json.at(it, "status_code"), Json.at(it, "status")])
     .map(httpStatus)
   return {
     json,
-    message: [message, upstream?.message].filter((text) => text !== undefined).join(": ") || undefined,
+    message: [message, upstream?.message].flatMap((text) => text?.slice(0, maxWords) ?? []).join(": ") || undefined,
     codes: [...codesOf(root, error), ...(upstream?.codes ?? [])].map(normalize).filter((code) => code !== ""),
     status: status.find((code) => code !== undefined),
     requestId: Json.text(Json.at(root, "request_id"))
@@ -58,8 +62,14 @@ export const fromJson = (json: unknown): ErrorBody => {
 const nothing: ErrorBody = { json: undefined, message: undefined, codes: [], status: undefined, requestId: undefined }
 
 /** OpenRouter keeps what the provider behind it said as text, often as JSON within JSON. */
-const behind = (raw: unknown): ErrorBody | undefined =>
-  Json.isRecord(raw) ? fromJson(raw) : typeof raw === "string" ? parse(raw) : undefined
+const behind = (raw: unknown, depth: number): ErrorBody | undefined =>
+  Json.isRecord(raw) ? read(raw, depth) : typeof raw === "string" ? parseAt(raw.slice(0, maxWords), depth) : undefined
+
+/** How many routers deep an error is looked for. */
+const maxRouters = 4
+
+/** Far more than an error quotes, and than any rule looks for, in characters. */
+const maxWords = 16_384
 
 /** `{ error: { message } }`, `{ error: "text" }`, `{ message }`, `{ detail }`, `{ fault }`, `{ title }`, a bare text. */
 const messageOf = (root: unknown, error: unknown): string | undefined =>
@@ -77,7 +87,9 @@ const messageOf = (root: unknown, error: unknown): string | undefined =>
 const detailOf = (value: unknown): string | undefined => {
   const detail = Json.at(value, "detail")
   const complaints = Json.list(detail).map((it) => {
-    const where = Json.list(Json.at(it, "loc")).join(".")
+    const where = Json.list(Json.at(it, "loc"))
+      .filter((step) => typeof step === "string" || typeof step === "number")
+      .join(".")
     return `${where}${where === "" ? "" : ": "}${Json.text(Json.at(it, "msg")) ?? "refused"}`
   })
   return Json.text(detail) ?? Json.text(complaints.join("; "))

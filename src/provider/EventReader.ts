@@ -10,6 +10,7 @@ import {
 } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
+import * as Body from "./Body.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
 import * as Rejection from "./Rejection.ts"
@@ -58,10 +59,23 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
     if (isOpen) takeEvent(wire, draft, data, name)
   })
   const isFinished = (): boolean => draft.stopped !== undefined
+  /** The body, if it is known to be no stream by how it begins. */
+  let whole: Body.Body | undefined
+  let isBegun = false
+  const take = (bytes: Uint8Array): void => {
+    if (!isBegun && !isStream(head)) {
+      const first = bytes.find((byte) => byte > 0x20)
+      isBegun = first !== undefined
+      if (first !== undefined && wholeBegins.includes(first)) whole = Body.make(head.maxBytes)
+    }
+    if (whole !== undefined) whole.take(bytes)
+    else if (!decoder.isOverfull) decoder.feed(bytes)
+  }
+  const loose = (): string => whole?.text() ?? decoder.loose
 
   /** Once the model has said why it stopped, the answer is whole, whatever becomes of the stream. */
   const end = (failure?: ProviderError): End => {
-    const error = isFinished() ? undefined : (looseError(head, decoder.loose) ?? failure)
+    const error = isFinished() ? undefined : (looseError(head, loose()) ?? failure)
     return error === undefined
       ? StreamDraft.settle(head, draft, wire.usage(draft.usage), wire.changes)
       : Either.left(error)
@@ -69,6 +83,7 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
   const fed = (feeding: Either.Either<void, unknown>, malformed: string): End | undefined => {
     if (draft.error !== undefined) return Either.left(HttpFailure.inBand({ ...head, error: draft.error }))
     if (draft.broken !== undefined) return Either.left(interrupted(head, draft.broken))
+    if (whole?.isOverfull()) return Either.left(Reply.tooLarge(head))
     if (decoder.isOverfull) return end(tooLong(head))
     if (Either.isLeft(feeding)) return end(interrupted(head, malformed))
     return draft.isOver ? end() : undefined
@@ -76,7 +91,7 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
   /** The body is no stream, whatever it was called. */
   const asWhole = (): End =>
     Either.map(
-      Answer.withChanges(Either.flatMap(Reply.ofText(head, decoder.loose), wire.answer), wire.changes),
+      Answer.withChanges(Either.flatMap(Reply.ofText(head, loose()), wire.answer), wire.changes),
       StreamDraft.partsOf
     )
 
@@ -84,13 +99,13 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
     bytes: (chunk) =>
       fed(
         Either.try(() => {
-          for (const bytes of chunk) if (!decoder.isOverfull) decoder.feed(bytes)
+          for (const bytes of chunk) take(bytes)
         }),
         "an event is malformed"
       ),
     ended: () =>
       fed(Either.try(decoder.end), "the stream was cut within an event") ??
-      (decoder.events === 0 && (decoder.loose !== "" || !isStream(head))
+      (decoder.events === 0 && (loose() !== "" || !isStream(head))
         ? asWhole()
         : end(interrupted(head, unfinished(wire)))),
     broken: (error) => end(brokenOff(head, error)),
@@ -114,6 +129,9 @@ const takeEvent = (wire: Wire, draft: StreamDraft.StreamDraft, data: string, nam
 }
 
 const isStream = ({ headers }: Reply.Head): boolean => /event-stream/i.test(headers["content-type"] ?? "")
+
+/** `{`, `[` and `<`, with which no line of a stream begins, but JSON and pages do. */
+const wholeBegins: ReadonlyArray<number> = [0x7b, 0x5b, 0x3c]
 
 /** The error that a server wrote between the events, or instead of them. */
 const looseError = (head: Reply.Head, loose: string): ProviderError | undefined => {

@@ -23,6 +23,8 @@ export interface Endpoint {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The user's own; they win over all others. */
   readonly ownHeaders?: Readonly<Record<string, string>> | undefined
+  /** How much is read of the body of a success, in bytes. Default: 64 MiB. */
+  readonly maxResponseBytes?: number | undefined
 }
 
 /** A success of which only the head has come. */
@@ -60,9 +62,10 @@ export const open = (
 const poster = <R>(client: HttpClient.HttpClient.With<HttpClientError, R>, endpoint: Endpoint, accept: string) => {
   const quiet = HttpClient.withTracerDisabledWhen(client, () => true)
   const redact = redactOf(endpoint)
+  const { name: provider, maxResponseBytes: maxBytes = Reply.maxSuccessBytes } = endpoint
   const opened = (response: HttpClientResponse): Effect.Effect<Opened, ProviderError> =>
     Effect.flatMap(Clock.currentTimeMillis, (nowMillis) => {
-      const head = Reply.headOf({ provider: endpoint.name, redact, nowMillis }, response)
+      const head = Reply.headOf({ provider, redact, nowMillis, maxBytes }, response)
       return Reply.isSuccess(head) ? Effect.succeed({ head, response }) : Reply.failure(head, response)
     })
   return (body: unknown): Effect.Effect<Opened, ProviderError, R> =>

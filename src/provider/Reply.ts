@@ -3,6 +3,7 @@ import type { HttpClientError } from "@effect/platform/HttpClientError"
 import type { HttpClientResponse } from "@effect/platform/HttpClientResponse"
 import { Effect, Either, Stream } from "effect"
 import { EmptyResponseError, InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import * as Body from "./Body.ts"
 import * as ErrorBody from "./ErrorBody.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
@@ -15,6 +16,8 @@ export interface Head extends HttpFailure.Context {
   readonly status: number
   /** The vendor's id of the exchange. */
   readonly requestId: string | undefined
+  /** How much is read of the body of a success, in bytes. */
+  readonly maxBytes: number
 }
 
 /** A success: a body that is JSON and no error. */
@@ -25,11 +28,14 @@ export interface Reply extends Head {
 /** How much of a failed response is read, in bytes: 16 KiB. */
 export const maxErrorBytes = 16_384
 
-/** The head of a response; `origin` says whom it is from. */
-export const headOf = (
-  origin: Pick<HttpFailure.Context, "provider" | "redact" | "nowMillis">,
-  response: HttpClientResponse
-): Head => {
+/** How much of a success is read unless it is said, in bytes: 64 MiB. */
+export const maxSuccessBytes = 67_108_864
+
+/** Whom a response is from, and what is known of it before it comes. */
+export type Origin = Pick<Head, "provider" | "redact" | "nowMillis" | "maxBytes">
+
+/** The head of a response. */
+export const headOf = (origin: Origin, response: HttpClientResponse): Head => {
   const { headers, status } = response
   const requestId = HttpFailure.requestIdOf(headers)
   return { ...origin, headers, status, requestId: requestId && origin.redact(requestId) }
@@ -42,12 +48,19 @@ export const named = <A extends Head>(head: A, requestId: string | undefined): A
 /** Whether the status is a 2xx. */
 export const isSuccess = ({ status }: Pick<Head, "status">): boolean => status >= 200 && status < 300
 
-/** Reads the body of a success. */
+/** Reads the body of a success. One that is longer than the head allows is left, and its request aborted. */
 export const read = (head: Head, response: HttpClientResponse): Effect.Effect<Reply, ProviderError> =>
-  Effect.matchEffect(response.text, {
-    onFailure: (error) => Effect.fail(unreadable(head, error)),
-    onSuccess: (text) => ofText(head, text)
+  Effect.suspend(() => {
+    const body = Body.make(head.maxBytes)
+    return Effect.matchEffect(gathered(body, response), {
+      onFailure: (error) => (error.reason === "EmptyBody" ? ofText(head, "") : Effect.fail(unreadable(head, error))),
+      onSuccess: () => ofBody(head, body)
+    })
   })
+
+/** The reply that a gathered body is, or the error that it describes. */
+export const ofBody = (head: Head, body: Body.Body): Either.Either<Reply, ProviderError> =>
+  body.isOverfull() ? Either.left(tooLarge(head)) : ofText(head, body.text())
 
 /** The error that a response with another status is, by what its body says. */
 export const failure = (head: Head, response: HttpClientResponse): Effect.Effect<never, ProviderError> =>
@@ -69,7 +82,8 @@ export const ofText = (head: Head, text: string): Either.Either<Reply, ProviderE
   }
   return Either.match(Json.parse(text), {
     onLeft: () => {
-      const page = /^\s*</.test(text) ? `: ${ErrorBody.parse(text).message}` : ""
+      const beginning = text.slice(0, maxErrorBytes)
+      const page = /^\s*</.test(beginning) ? `: ${ErrorBody.parse(beginning).message}` : ""
       return Either.left(new InvalidResponseError(fieldsOf(head, `HTTP ${status} with a body that is no JSON${page}`)))
     },
     onRight: (json) =>
@@ -91,22 +105,23 @@ export const holdsError = (json: unknown): boolean => {
  */
 const capped = (response: HttpClientResponse): Effect.Effect<string> =>
   Effect.suspend(() => {
-    const bytes = new Uint8Array(maxErrorBytes)
-    let size = 0
-    const isFull = (chunk: Uint8Array): boolean => {
-      const part = chunk.subarray(0, maxErrorBytes - size)
-      bytes.set(part, size)
-      size += part.length
-      return size === maxErrorBytes
-    }
-    return response.stream.pipe(
-      Stream.takeUntil(isFull),
-      Stream.runDrain,
+    const body = Body.make(maxErrorBytes)
+    return gathered(body, response).pipe(
       Effect.timeout("5 seconds"),
       Effect.ignore,
-      Effect.map(() => new TextDecoder().decode(bytes.subarray(0, size)))
+      Effect.map(() => body.text())
     )
   })
+
+/** What is left of a body that is too long is not read: to leave its stream ends the request. */
+const gathered = (body: Body.Body, response: HttpClientResponse): Effect.Effect<void, HttpClientError> =>
+  Stream.runForEachWhile(response.stream, (bytes) => Effect.succeed(body.take(bytes)))
+
+/** The error that a success is whose body is longer than the head allows. */
+export const tooLarge = (head: Head): ProviderError =>
+  new InvalidResponseError(
+    fieldsOf(head, `HTTP ${head.status} with a body of more than ${head.maxBytes} bytes (maxResponseBytes)`)
+  )
 
 const unreadable = (head: Head, error: HttpClientError): ProviderError => {
   const broken = Rejection.fromTransport(head.provider, error.cause, head.redact)

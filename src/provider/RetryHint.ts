@@ -93,7 +93,11 @@ const fromBody = (body: unknown): number | undefined => {
 const headersIn = (body: unknown): Headers => {
   const headers = Json.at(body, "error", "metadata", "headers")
   if (!Json.isRecord(headers)) return {}
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === "string" || typeof value === "number" ? [[name.toLowerCase(), String(value)]] : []
+    )
+  )
 }
 
 const fromResets = (headers: Headers, nowMillis: number): number | undefined => {
@@ -105,7 +109,7 @@ const fromResets = (headers: Headers, nowMillis: number): number | undefined => 
   // Azure at times sends the reset alone: then it is the one that ran out.
   const isTold = buckets.some(({ remaining }) => remaining !== undefined)
   const empty = buckets.filter(({ remaining }) => (isTold ? remaining === 0 : true))
-  return empty.length === 0 ? undefined : Math.max(...empty.map(({ wait }) => wait))
+  return empty.length === 0 ? undefined : empty.reduce((longest, { wait }) => Math.max(longest, wait), 0)
 }
 
 /** The header that says what is left in the bucket whose reset this header tells. */
@@ -157,10 +161,11 @@ const spokenWait = new RegExp(
   "i"
 )
 
-/** `6m0s`, `120ms`, `2m 13s`, `37 seconds`: the sum of the pieces up to the first that is no duration. */
+/** `6m0s`, `120ms`, `2m 13s`, `37 seconds`: the sum of the pieces up to the first that is none. */
 const durationMillis = (text: string): number | undefined => {
   let sum: number | undefined
-  for (const [, number, word] of text.toLowerCase().matchAll(/(\d+(?:\.\d+)?)\s*([a-zµμ]+)/g)) {
+  // No number is begun within another, or the time would be the square of its length.
+  for (const [, number, word] of text.toLowerCase().matchAll(/(?<!\d)(\d+(?:\.\d+)?)\s*([a-zµμ]+)/g)) {
     const unit = units.find(([name]) => name.test(word ?? ""))
     if (unit === undefined) return sum
     sum = (sum ?? 0) + Number(number) * unit[1]

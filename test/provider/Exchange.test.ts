@@ -221,8 +221,9 @@ describe("connections", () => {
       const cause = Object.assign(new Error("other side closed"), { code: "UND_ERR_SOCKET" })
       const client = HttpClient.make((request) => {
         const response = HttpClientResponse.fromWeb(request, new Response("{"))
-        const text = Effect.fail(new HttpClientError.ResponseError({ request, response, reason: "Decode", cause }))
-        return Effect.succeed(Object.create(response, { text: { value: text }, stream: { value: Stream.empty } }))
+        const broken = new HttpClientError.ResponseError({ request, response, reason: "Decode", cause })
+        const stream = Stream.concat(response.stream, Stream.fail(broken))
+        return Effect.succeed(Object.create(response, { stream: { value: stream } }))
       })
 
       assert.strictEqual((yield* failing(client))._tag, "ConnectionError")
