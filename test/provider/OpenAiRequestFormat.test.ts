@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
+import { LlmFuse, OpenAiCompatible } from "llmfuse"
 import type { ChatRequest } from "../../src/model/ChatRequest.ts"
 import type { Shape, Tool } from "../../src/model/Tool.ts"
 import { DeepSeek, LmStudio, Mistral, Ollama, OpenAi, Vllm } from "../../src/provider/vendors.ts"
+import { answering } from "./fakeClient.ts"
 import { ask, chunk, hello, host, type Maker, message, stream } from "./openAi.ts"
-import { only, textsOf } from "./streaming.ts"
+import { event, only, textsOf } from "./streaming.ts"
 
 const Point = Schema.Struct({ x: Schema.Number, y: Schema.Number })
 
@@ -336,6 +338,39 @@ describe("a tool that is the answer", () => {
 
       assert.strictEqual(answer.text, '{"x":1,"y":2}')
       assert.strictEqual(textsOf(streamed).join(""), '{"x":1,"y":2}')
+    })
+  )
+
+  it.effect.each([
+    ["in one piece", {}, message({ tool_calls: [call('{"x":1,"y":2}', "answer")] }, "tool_calls")],
+    [
+      "streamed",
+      { firstToken: "5 seconds" },
+      [
+        chunk({ tool_calls: [call('{"x":1,', "answer")] }),
+        chunk({ tool_calls: [{ index: 0, function: { arguments: '"y":2}' } }] }, "tool_calls"),
+        "[DONE]"
+      ]
+        .map((it) => event(it))
+        .join("")
+    ]
+  ] as const)("is the object that a client wants: %s", ([, timeouts, body]) =>
+    Effect.gen(function* () {
+      const { layer } = answering({ body })
+      const provider = OpenAiCompatible.make({
+        name: "host",
+        model: "m",
+        baseUrl: "https://llm.example.test/v1",
+        jsonSchema: "tool"
+      })
+      const fuse = yield* LlmFuse.pipe(
+        Effect.provide(LlmFuse.layer({ providers: [provider], timeouts }).pipe(Layer.provide(layer)))
+      )
+
+      const response = yield* fuse.object(Point, "Where?")
+
+      assert.deepStrictEqual(response.object, { x: 1, y: 2 })
+      assert.deepInclude(response, { finishReason: "stop", toolCalls: [], changes: [forced] })
     })
   )
 

@@ -148,6 +148,16 @@ describe("ids of tool calls", () => {
     })
   )
 
+  it.effect("are others even where the first choice for both is the same", () =>
+    Effect.gen(function* () {
+      const { calls } = yield* idsOf(Mistral, "call_23", "call_p1")
+      const { calls: alone } = yield* idsOf(Mistral, "call_p1")
+
+      assert.strictEqual(alone[0], calls[0])
+      assert.notStrictEqual(calls[1], calls[0])
+    })
+  )
+
   it.effect("of Mistral's own are left alone", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* idsOf(Mistral, "AbCdEfGh1"), { calls: ["AbCdEfGh1"], changes: undefined })
