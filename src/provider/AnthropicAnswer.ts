@@ -1,4 +1,5 @@
 /** Anthropic's Messages: an answer in one piece. */
+import { Either } from "effect"
 import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
 import * as AnthropicThoughts from "./AnthropicThoughts.ts"
@@ -44,7 +45,8 @@ const answerOf = (blocks: ReadonlyArray<unknown>, tool: AnswerTool | undefined):
   if (tool === undefined || block === undefined) return undefined
   const input = Json.at(block, "input") ?? {}
   const isUnder = tool.key !== undefined && Json.isRecord(input) && Object.hasOwn(input, tool.key)
-  return JSON.stringify(isUnder ? Json.at(input, tool.key) : input)
+  // What is nested too deep to be written is no answer.
+  return Either.getOrElse(Json.write(isUnder ? Json.at(input, tool.key) : input), () => "")
 }
 
 /** A model that has called the answer's tool has answered. */

@@ -39,7 +39,7 @@ export const read = (reply: Reply.Reply): Answer.Read => {
     refusal: undefined,
     blockedPrompt: first("promptFeedback", "blockReason"),
     stopped,
-    usage: usageOf(Object.assign({}, ...bodies.map((body) => Json.at(body, "usageMetadata")))),
+    usage: usageOf(bodies.reduce<object>((said, body) => Object.assign(said, Json.at(body, "usageMetadata")), {})),
     opaque: opaqueOf(reply.provider, marksOf(parts))
   })
 }
@@ -76,8 +76,8 @@ const toolCall = (part: unknown, index: number): ToolCall => ({
 })
 
 const marksOf = (parts: ReadonlyArray<unknown>): ReadonlyArray<Mark> => {
-  const calls = parts.filter(isCall)
-  return parts.flatMap((part) => markOf(part, isCall(part) ? calls.indexOf(part) : undefined))
+  let calls = 0
+  return parts.flatMap((part) => markOf(part, isCall(part) ? calls++ : undefined))
 }
 
 /** What Gemini wants back of a part; nothing, if it has neither a signature nor an id. */

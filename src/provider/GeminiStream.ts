@@ -54,8 +54,9 @@ const takePart = (draft: StreamDraft.StreamDraft, part: Part, provider: string):
   else StreamDraft.addText(draft, part.text)
   const marks = GeminiAnswer.markOf(part, part.functionCall ? draft.calls.at(-1)?.index : undefined)
   if (marks.length === 0) return
-  const earlier = (draft.opaque?.value ?? []) as ReadonlyArray<GeminiAnswer.Mark>
-  draft.opaque = GeminiAnswer.opaqueOf(provider, [...earlier, ...marks])
+  const earlier = draft.opaque?.value as Array<GeminiAnswer.Mark> | undefined
+  if (earlier === undefined) draft.opaque = GeminiAnswer.opaqueOf(provider, marks)
+  else earlier.push(...marks)
 }
 
 /** A call comes whole, unless the request asked for its arguments in pieces: then only the first one names it. */

@@ -1,8 +1,9 @@
 /** A tool whose arguments are the answer, for vendors that keep to a schema only there. */
-import { Chunk, Effect, Stream } from "effect"
+import { Chunk, Effect, Either, Stream } from "effect"
 import type { StreamPart } from "../model/ChatEvent.ts"
 import type { FinishReason, ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import type * as EventStream from "./EventStream.ts"
+import * as Json from "./Json.ts"
 
 /** An answer with the arguments of that tool as its text. */
 export const answer = (read: ProviderAnswer, tool: string | undefined): ProviderAnswer => {
@@ -64,8 +65,9 @@ const stepper = (tool: string): ((part: StreamPart) => ReadonlyArray<StreamPart>
   }
 }
 
-/** What the model wrote, or JSON that says the same. */
-const textOf = (call: ToolCall): string => call.rawArguments ?? JSON.stringify(call.arguments ?? {})
+/** What the model wrote, or JSON that says the same; what is nested too deep to be written says nothing. */
+const textOf = (call: ToolCall): string =>
+  call.rawArguments ?? Either.getOrElse(Json.write(call.arguments ?? {}), () => "")
 
 const reasonOf = (told: FinishReason | undefined, hasCalls: boolean): FinishReason =>
   told === undefined || (told === "tool-calls" && !hasCalls) ? "stop" : told

@@ -40,14 +40,14 @@ export const sentBack = (
 
 /** Gathers from a whole message, or from the pieces of one. */
 const collector = (provider: string, field: NonNullable<Dialect["opaque"]>) => {
-  let details: ReadonlyArray<unknown> = []
+  const details: Array<unknown> = []
   let calls: Readonly<Record<string, unknown>> = {}
   return {
     /** Whether there was something. */
     take: (message: unknown): boolean => {
       const [pieces, own] =
         field === "reasoning_details" ? [Json.list(Json.at(message, field)), {}] : [[], ofCalls(message)]
-      details = pieces.reduce(joined, details)
+      for (const piece of pieces) join(details, piece)
       calls = { ...calls, ...own }
       return pieces.length > 0 || Object.keys(own).length > 0
     },
@@ -68,14 +68,17 @@ const ofCalls = (message: unknown): Readonly<Record<string, unknown>> =>
   )
 
 /** The texts of a detail come in pieces; its signature comes with the last. What is encrypted comes whole. */
-const joined = (details: ReadonlyArray<unknown>, piece: unknown): ReadonlyArray<unknown> => {
+const join = (details: Array<unknown>, piece: unknown): void => {
   const last = details.at(-1)
   const goesOn = ["type", "index"].every((key) => Json.at(last, key) === Json.at(piece, key))
   const key = ["text", "summary"].find((it) => typeof Json.at(piece, it) === "string" || isSignature(piece, it))
-  if (!Json.isRecord(last) || !Json.isRecord(piece) || !goesOn || key === undefined) return [...details, piece]
+  if (!Json.isRecord(last) || !Json.isRecord(piece) || !goesOn || key === undefined) {
+    details.push(piece)
+    return
+  }
   const written = `${Json.text(last[key]) ?? ""}${Json.text(piece[key]) ?? ""}`
   const said = Object.entries(piece).filter(([, value]) => value !== null && value !== undefined)
-  return [...details.slice(0, -1), { ...last, ...Object.fromEntries(said), [key]: written }]
+  details[details.length - 1] = { ...last, ...Object.fromEntries(said), [key]: written }
 }
 
 /** The last piece of a text may be its signature alone. */

@@ -96,17 +96,25 @@ export const addRefusal = (draft: StreamDraft, text: unknown): void => {
   else if (draft.refusal.length < maxKept) draft.refusal += text
 }
 
-/** Begins a tool call. */
+/** How many tool calls an answer may have. */
+export const maxCalls = 1000
+
+/** How long the arguments of a call may be, in characters: 16 MiB. */
+export const maxArguments = 16_777_216
+
+/** Begins a tool call. One too many is kept by nobody. */
 export const addCall = (draft: StreamDraft, key: number | undefined): Call => {
   const index = draft.callCount++
   const call: Call = { index, key, id: undefined, name: undefined, written: "", shownId: undefined }
-  draft.calls = [...draft.calls, call]
+  if (draft.callCount > maxCalls) draft.broken = `the answer has more than ${maxCalls} tool calls`
+  else draft.calls = [...draft.calls, call]
   return call
 }
 
 /** Takes in a piece of a call's arguments. What comes before the name waits for it. */
 export const addArguments = (draft: StreamDraft, call: Call, piece: string): void => {
   call.written += piece
+  if (call.written.length > maxArguments) draft.broken = `a tool call is longer than ${maxArguments} characters`
   if (call.name === undefined || (call.shownId !== undefined && piece === "")) return
   const written = call.shownId === undefined ? call.written : piece
   draft.parts.push({ _tag: "ToolCallDelta", index: call.index, id: idOf(call), name: call.name, arguments: written })
