@@ -33,7 +33,7 @@ export const write = (request: ChatRequest, target: Target): Written => {
     ...extra,
     generationConfig: filled({ ...config, ...recordOf(extra?.generationConfig) })
   }
-  return { body, changes: [...changes].map((change) => `${target.name}: ${change}`) }
+  return { body, changes: [...changes].map((change) => `${change}.`) }
 }
 
 const recordOf = (value: unknown): object => (Json.isRecord(value) ? value : {})

@@ -130,7 +130,7 @@ describe("requests", () => {
           additionalProperties: false
         }
       })
-      assert.deepStrictEqual(changes, ["gemini: reasoning of another vendor was left out"])
+      assert.deepStrictEqual(changes, ["reasoning of another vendor was left out."])
     })
   )
 
@@ -344,7 +344,7 @@ describe("what Gemini cannot take", () => {
 
       assert.strictEqual(changes?.length, 1)
       assert.match(changes?.[0] ?? "", words)
-      assert.isTrue(changes?.[0]?.startsWith("gemini: "))
+      assert.isTrue(changes?.[0]?.endsWith("."))
     })
   )
 
@@ -356,7 +356,7 @@ describe("what Gemini cannot take", () => {
 
       const result = yield* drained(provider, { ...hello, metadata: { user: "1" } })
 
-      assert.deepStrictEqual(only(result, "End")[0]?.changes, ["g: metadata was left out"])
+      assert.deepStrictEqual(only(result, "End")[0]?.changes, ["metadata was left out."])
     })
   )
 
