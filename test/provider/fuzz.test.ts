@@ -62,7 +62,7 @@ const strangers: ReadonlyArray<unknown> = [
 /** A body with one of its values replaced, taken out or doubled; `where` says which, `what` by what. */
 const altered = (body: unknown, where: number, what: number): unknown => {
   const slots: Array<readonly [holder: Record<string, unknown>, key: string]> = []
-  const root = { body }
+  const root: Record<string, unknown> = { body }
   const waiting: Array<Record<string, unknown>> = [root]
   for (let holder = waiting.pop(); holder !== undefined; holder = waiting.pop()) {
     for (const [key, value] of Object.entries(holder)) {

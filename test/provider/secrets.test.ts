@@ -2,8 +2,12 @@ import { inspect } from "node:util"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Cause, ConfigProvider, Effect, Exit, Layer, Redacted, Stream } from "effect"
+import * as LlmFuseExports from "llmfuse"
+import { type FuseEvent, LlmFuse } from "llmfuse"
 import { Anthropic } from "../../src/provider/Anthropic.ts"
+import { GeminiNative } from "../../src/provider/GeminiNative.ts"
+import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
 import type { Provider } from "../../src/provider/Provider.ts"
 import * as Redaction from "../../src/provider/Redaction.ts"
 import { AzureOpenAi, Groq, OpenAi } from "../../src/provider/vendors.ts"
@@ -18,6 +22,7 @@ const builders = [
   ["a string", Groq.make({ ...options, apiKey: key })],
   ["a redacted one", OpenAi.make({ ...options, apiKey: Redacted.make(key) })],
   ["Anthropic's", Anthropic.make({ ...options, apiKey: key })],
+  ["Gemini's", GeminiNative.make({ ...options, apiKey: key })],
   ["Azure's", AzureOpenAi.make({ ...options, apiKey: key, baseUrl: "https://fx.openai.azure.com" })]
 ] as const
 
@@ -134,6 +139,175 @@ describe.each(builders)("a key: %s", (_, made) => {
 
       assert.strictEqual(error._tag, "ConnectionError")
       assert.notMatch(seen(error), /secret|0123456789/)
+    })
+  )
+})
+
+// Every vendor
+
+type AnyOptions = typeof options & {
+  readonly apiKey?: string
+  readonly baseUrl?: string
+  readonly maxResponseBytes?: number
+}
+
+interface AnyVendor {
+  readonly make: typeof Groq.make
+  readonly layer: (options: AnyOptions) => Layer.Layer<unknown, unknown, HttpClient.HttpClient>
+}
+
+const isVendor = (value: unknown): value is AnyVendor =>
+  typeof value === "function" && "key" in value && String(value.key).startsWith("llmfuse/provider/")
+
+/** Whatever the package exports that makes providers, so that no vendor is forgotten. */
+const vendors = Object.entries(LlmFuseExports).flatMap(([name, value]) =>
+  isVendor(value) ? [[name, value] as const] : []
+)
+
+const secret = /secret|0123456789|012345/
+
+const baseUrl = "https://proxy.example.test/v1"
+
+const urlSecret = "https://user:url-secret-0123456789@proxy.example.test/v1"
+
+/** All that a failure can be looked at by: its value, its cause chain and how a cause is printed. */
+const seenOf = (exit: Exit.Exit<unknown, unknown>): string =>
+  Exit.isSuccess(exit)
+    ? seen(exit.value)
+    : [
+        seen(exit.cause),
+        Cause.pretty(exit.cause, { renderErrorCause: true }),
+        ...[...Cause.failures(exit.cause)].map((it) => seen(it))
+      ].join("\n")
+
+const bodies = [
+  ...echoes,
+  ...streamedEchoes.map((body) => ({ status: 200, headers: { "content-type": "text/event-stream" }, body })),
+  { status: 200, body: `${key}${headerValue}`.repeat(100) },
+  { status: 429, headers: { "retry-after": key, "x-should-retry": key, date: key }, body: key },
+  { status: 400, headers: { "x-amzn-errortype": key }, body: `{"error":{"code":"${key}","param":"${headerValue}"}}` },
+  { status: 200, body: `{"data":[{"embedding":"${key}"}],"embeddings":"${key}","model":"${headerValue}"}` }
+]
+
+/** Lets the runner report: to look at everything takes its time. */
+const aMoment = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+describe("every vendor", () => {
+  it("is walked over", () => {
+    const names = vendors.map(([name]) => name)
+
+    assert.isAtLeast(names.length, 17)
+    assert.includeMembers(names, ["OpenAi", "Anthropic", "Gemini", "GeminiNative", "AzureOpenAi", "Groq"])
+  })
+
+  describe.each(vendors)("%s", (name, vendor) => {
+    // Most vendors share a wire: each of them is sent some of the bodies, and together they are sent all.
+    const place = vendors.findIndex(([it]) => it === name)
+    const own = ["Anthropic", "GeminiNative", "AzureOpenAi"].includes(name)
+      ? bodies
+      : bodies.filter((_, index) => (index + place) % 5 === 0)
+
+    it.effect("shows no secret in its provider, its errors, its streams and its vectors", () =>
+      Effect.gen(function* () {
+        for (const body of own) {
+          yield* aMoment
+          const { layer } = answering(body)
+          const made = vendor.make({ ...options, apiKey: key, baseUrl, maxResponseBytes: 1500 })
+          const provider = yield* Effect.provide(made, layer)
+
+          const answer = yield* Effect.exit(ask(provider))
+          const stream = yield* drained(provider)
+          const embedded = yield* Effect.exit(provider.embed?.({ input: ["a"] }) ?? Effect.void)
+
+          assert.notMatch(seen(provider), secret)
+          if (Exit.isFailure(answer)) assert.notMatch(seenOf(answer), secret)
+          if (stream.error !== undefined) assert.notMatch(seen(stream.error), secret)
+          if (Exit.isFailure(embedded)) assert.notMatch(seenOf(embedded), secret)
+        }
+      })
+    )
+
+    it.effect("shows no secret in what the fuse tells of it: errors, events and their printed causes", () =>
+      Effect.gen(function* () {
+        const told: Array<FuseEvent> = []
+        const made = vendor.make({ ...options, apiKey: key, baseUrl })
+        for (const body of own.slice(0, 5)) {
+          yield* aMoment
+          const provider = yield* Effect.provide(made, answering(body).layer)
+          const fuse = yield* Effect.provide(
+            LlmFuse,
+            LlmFuse.layer({
+              providers: [provider],
+              retry: { maxAttempts: 1 },
+              onEvent: (event) => {
+                told.push(event)
+              }
+            })
+          )
+
+          const answer = yield* Effect.exit(fuse.complete("hello"))
+          const stream = yield* Effect.exit(Stream.runDrain(fuse.stream("hello")))
+
+          for (const exit of [answer, stream]) if (Exit.isFailure(exit)) assert.notMatch(seenOf(exit), secret)
+        }
+
+        assert.isAbove(told.length, 4)
+        for (const event of told) assert.notMatch(seen(event), secret)
+      })
+    )
+
+    it.effect("shows no secret where its layer cannot be built", () =>
+      Effect.gen(function* () {
+        const wrong: ReadonlyArray<AnyOptions> = [
+          { ...options, apiKey: `${key} with blanks`, baseUrl },
+          { ...options, apiKey: `${key}\u00e4`, baseUrl },
+          { ...options, apiKey: key, baseUrl: urlSecret },
+          { ...options, apiKey: key, baseUrl: urlSecret.replace("https:", "ftp:") },
+          { ...options, apiKey: key, baseUrl, headers: { "x-own": `${headerValue}\n` } },
+          { ...options, apiKey: key, baseUrl, model: "" }
+        ]
+        for (const bad of wrong) {
+          const exit = yield* Effect.exit(
+            Layer.build(Layer.provide(vendor.layer(bad), answering({}).layer)).pipe(Effect.scoped)
+          )
+
+          assert.isTrue(Exit.isFailure(exit))
+          assert.notMatch(seenOf(exit), secret)
+        }
+      }).pipe(Effect.withConfigProvider(ConfigProvider.fromMap(new Map())))
+    )
+
+    it.effect("shows no secret in the error of a connection that holds its request", () =>
+      Effect.gen(function* () {
+        const client = HttpClient.make((request) => {
+          const cause = Object.assign(new Error(`${request.url} ${Object.values(request.headers).join()}`), { request })
+          return Effect.fail(new HttpClientError.RequestError({ request, reason: "Transport", cause }))
+        })
+        const made = vendor.make({ ...options, apiKey: key, baseUrl: `${baseUrl}?key=${key}` })
+        const provider = yield* Effect.provide(made, Layer.succeed(HttpClient.HttpClient, client))
+
+        const answer = yield* Effect.exit(ask(provider))
+        const { error } = yield* drained(provider)
+        const embedded = yield* Effect.exit(provider.embed?.({ input: ["a"] }) ?? Effect.void)
+
+        assert.notMatch(seenOf(answer), secret)
+        assert.isDefined(error)
+        assert.notMatch(seen(error), secret)
+        assert.notMatch(seenOf(embedded), secret)
+      })
+    )
+  })
+
+  it.effect("of one's own shows none either", () =>
+    Effect.gen(function* () {
+      const made = OpenAiCompatible.make({ ...options, name: "mine", apiKey: key, baseUrl })
+      for (const body of bodies) {
+        const provider = yield* Effect.provide(made, answering(body).layer)
+
+        const answer = yield* Effect.exit(ask(provider))
+
+        if (Exit.isFailure(answer)) assert.notMatch(seenOf(answer), secret)
+      }
     })
   )
 })
