@@ -1,7 +1,9 @@
 /** The conversation in OpenAI's chat completions. */
+import { Either } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ToolCall } from "../model/ChatResponse.ts"
 import { type AssistantMessage, type Message, type Part, textOf } from "../model/Message.ts"
+import * as Json from "./Json.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
 import type { Notes } from "./OpenAiNotes.ts"
 import * as OpenAiOpaque from "./OpenAiOpaque.ts"
@@ -83,5 +85,6 @@ const assistantTurn = (
   return { role: "assistant", content: text === "" ? null : text, tool_calls, ...own.ofMessage }
 }
 
-/** What the model wrote, or JSON that says the same. */
-const writtenOf = (call: ToolCall): string => call.rawArguments ?? JSON.stringify(call.arguments ?? {})
+/** What the model wrote, or JSON that says the same. What is no JSON stays, so that the request as a whole is none. */
+const writtenOf = (call: ToolCall): unknown =>
+  call.rawArguments ?? Either.getOrElse(Json.write(call.arguments ?? {}), () => call.arguments)

@@ -219,6 +219,27 @@ describe("turns", () => {
     })
   )
 
+  it.effect("with calls stay apart from what follows", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(Vllm, [
+        { role: "assistant", content: "", toolCalls: [{ id: "1", name: "f", arguments: {} }] },
+        { role: "assistant", content: "well" }
+      ])
+
+      assert.lengthOf(messages, 2)
+    })
+  )
+
+  it.effect("with arguments that are no JSON are not sent", () =>
+    Effect.gen(function* () {
+      const toolCalls = [{ id: "1", name: "f", arguments: { big: 1n } }]
+      const error = yield* Effect.flip(ask(host(), { messages: [{ role: "assistant", content: "", toolCalls }] }))
+
+      assert.strictEqual(error._tag, "InvalidRequestError")
+      assert.include(error.message, "cannot be written as JSON")
+    })
+  )
+
   it.effect("are as they were for others", () =>
     Effect.gen(function* () {
       const { messages } = yield* sentMessages(host(), turns)
