@@ -119,7 +119,7 @@ describe("for random faults of up to four providers", () => {
         assert.isAbove(outcomes.failed, 50)
         assert.isAbove(outcomes.restarted, 20)
       }),
-    120_000
+    300_000
   )
 })
 
@@ -184,5 +184,5 @@ describe("a stream, interrupted at every operation", () => {
     })
 
     assert.isAbove(interrupted, 60)
-  }, 120_000)
+  }, 300_000)
 })
