@@ -1,7 +1,7 @@
 /** The content of a message in Anthropic's Messages. */
 import { Either, Encoding } from "effect"
 import { type Content, type FilePart, type ImagePart, partsOf, type Source } from "../model/Message.ts"
-import type { Notes } from "./AnthropicNotes.ts"
+import type { Notes } from "./Notes.ts"
 
 /** A block as the wire has it. */
 export type Block = Readonly<Record<string, unknown>> & { readonly type: string }

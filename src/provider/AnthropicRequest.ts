@@ -6,12 +6,10 @@ import { InvalidRequestError } from "../model/LlmError.ts"
 import { partsOf, textOf } from "../model/Message.ts"
 import type { Reading } from "./AnthropicAnswer.ts"
 import * as AnthropicModel from "./AnthropicModel.ts"
-import * as AnthropicNotes from "./AnthropicNotes.ts"
 import * as AnthropicThinking from "./AnthropicThinking.ts"
 import * as AnthropicTools from "./AnthropicTools.ts"
 import * as AnthropicTurns from "./AnthropicTurns.ts"
-
-type Notes = AnthropicNotes.Notes
+import * as Notes from "./Notes.ts"
 
 /** Who is asked. */
 export interface Target {
@@ -35,7 +33,7 @@ export interface Written {
 /** Writes a request. What the vendor cannot read is an `InvalidRequestError` with the reason `"capability"`. */
 export const make = (request: ChatRequest, target: Target): Either.Either<Written, InvalidRequestError> => {
   const { name, model, capabilities = {} } = target
-  const notes = AnthropicNotes.make()
+  const notes = Notes.make()
   const traits = AnthropicModel.traitsOf(model)
   const family = AnthropicModel.familyOf(model)
   const turns = AnthropicTurns.make(request, family, notes)
@@ -84,7 +82,7 @@ const hindranceOf = (
     : undefined
 }
 
-const systemOf = ({ system = "", messages }: ChatRequest, instruction = "", notes: Notes): string | undefined => {
+const systemOf = ({ system = "", messages }: ChatRequest, instruction = "", notes: Notes.Notes): string | undefined => {
   const contents = messages.filter(({ role }) => role === "system").map(({ content }) => content)
   if (contents.some((content) => partsOf(content).some(({ type }) => type !== "text"))) {
     notes.changes.add("messages lost the images and files of the system: the vendor takes only text there.")
@@ -103,7 +101,7 @@ const samplingOf = (
   { temperature, topP }: ChatRequest,
   allowed: AnthropicModel.Traits["sampling"],
   thinks: boolean,
-  notes: Notes
+  notes: Notes.Notes
 ): object => {
   const leaveOut = (field: string, value: number | undefined, why: string): undefined => {
     if (value !== undefined) notes.changes.add(`${field} was left out: the vendor does not take it ${why}.`)
@@ -127,13 +125,13 @@ const samplingOf = (
   }
 }
 
-const stopOf = ({ stop = [] }: ChatRequest, notes: Notes): ReadonlyArray<string> | undefined => {
+const stopOf = ({ stop = [] }: ChatRequest, notes: Notes.Notes): ReadonlyArray<string> | undefined => {
   const taken = stop.filter((text) => text.trim() !== "")
   if (taken.length < stop.length) notes.changes.add("stop lost its blank texts: the vendor takes none.")
   return taken.length === 0 ? undefined : taken
 }
 
-const metadataOf = ({ metadata = {} }: ChatRequest, notes: Notes): object | undefined => {
+const metadataOf = ({ metadata = {} }: ChatRequest, notes: Notes.Notes): object | undefined => {
   const { user_id, ...others } = metadata
   if (Object.keys(others).length > 0) notes.changes.add("metadata holds only user_id: the vendor takes nothing else.")
   return user_id === undefined ? undefined : { user_id }

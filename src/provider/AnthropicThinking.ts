@@ -1,6 +1,6 @@
 /** How much a model of Anthropic thinks before it answers. */
 import type { Reasoning } from "../model/Tool.ts"
-import type { Notes } from "./AnthropicNotes.ts"
+import type { Notes } from "./Notes.ts"
 
 /** What a request says about thinking. */
 export interface Thinking {

@@ -2,8 +2,8 @@
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { JsonSchema, ResponseFormat, Tool } from "../model/Tool.ts"
 import type { AnswerTool } from "./AnthropicAnswer.ts"
-import type { Notes } from "./AnthropicNotes.ts"
 import * as AnthropicSchema from "./AnthropicSchema.ts"
+import type { Notes } from "./Notes.ts"
 
 /** What a request says about tools and the form of the answer. */
 export interface Tools {

@@ -3,9 +3,9 @@ import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ToolCall } from "../model/ChatResponse.ts"
 import { type AssistantMessage, partsOf, type ToolMessage, textOf } from "../model/Message.ts"
 import * as AnthropicContent from "./AnthropicContent.ts"
-import type { Notes } from "./AnthropicNotes.ts"
 import * as AnthropicThoughts from "./AnthropicThoughts.ts"
 import * as Json from "./Json.ts"
+import type { Notes } from "./Notes.ts"
 
 type Block = AnthropicContent.Block
 

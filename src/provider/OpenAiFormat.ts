@@ -2,8 +2,8 @@
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import { textOf } from "../model/Message.ts"
 import type { JsonSchema, ResponseFormat } from "../model/Tool.ts"
+import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 import * as OpenAiSchema from "./OpenAiSchema.ts"
 import type { AnswerTool } from "./OpenAiTools.ts"
 

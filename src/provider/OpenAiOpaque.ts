@@ -3,8 +3,8 @@ import { Either } from "effect"
 import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type * as EventReader from "./EventReader.ts"
 import * as Json from "./Json.ts"
+import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 
 /** The name of this wire in `OpaqueReasoning`. */
 export const wire = "openai-chat"

@@ -1,8 +1,8 @@
 /** The content of a message in OpenAI's chat completions. */
 import { Encoding } from "effect"
 import { type Content, type FilePart, type ImagePart, type Part, type Source, textOf } from "../model/Message.ts"
+import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 
 /** A part as the wire has it. */
 export type WirePart = Readonly<Record<string, unknown>> & { readonly type: string }

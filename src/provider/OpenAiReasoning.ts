@@ -1,7 +1,7 @@
 /** How much the model thinks, in the words of vendors that speak OpenAI's chat completions. */
 import type { Reasoning } from "../model/Tool.ts"
+import type { Notes } from "./Notes.ts"
 import type { Dialect, Effort } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 
 /** The fields that say it. */
 export const make = (wanted: Reasoning | undefined, dialect: Dialect, notes: Notes): object => {

@@ -3,10 +3,10 @@ import { Either } from "effect"
 import type { Capabilities } from "../model/Capabilities.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import { InvalidRequestError } from "../model/LlmError.ts"
+import * as Notes from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
 import * as OpenAiFormat from "./OpenAiFormat.ts"
 import * as OpenAiMessages from "./OpenAiMessages.ts"
-import * as OpenAiNotes from "./OpenAiNotes.ts"
 import * as OpenAiReasoning from "./OpenAiReasoning.ts"
 import * as OpenAiTools from "./OpenAiTools.ts"
 import * as OpenAiTurns from "./OpenAiTurns.ts"
@@ -37,7 +37,7 @@ export const make = (
 ): Either.Either<Written, InvalidRequestError> => {
   const { name, model } = target
   const dialect = told(target)
-  const notes = OpenAiNotes.make()
+  const notes = Notes.make()
   const format = OpenAiFormat.make(request, dialect, notes)
   const messages = OpenAiMessages.make(request, format.instruction, name, dialect, notes)
   const body = {
@@ -71,18 +71,18 @@ const told = ({ dialect, capabilities = {} }: Target): Dialect => {
   return { ...dialect, jsonSchema: dialect.jsonMode === false ? "instruction" : "mode" }
 }
 
-const stopOf = ({ stop = [] }: ChatRequest, { maxStops = stop.length }: Dialect, notes: OpenAiNotes.Notes): object => {
+const stopOf = ({ stop = [] }: ChatRequest, { maxStops = stop.length }: Dialect, notes: Notes.Notes): object => {
   if (stop.length > maxStops) notes.changes.add(`stop holds only the first ${maxStops}: the vendor takes no more.`)
   return stop.length === 0 ? {} : { stop: stop.slice(0, maxStops) }
 }
 
-const seedOf = ({ seed }: ChatRequest, { seedField = "seed" }: Dialect, notes: OpenAiNotes.Notes): object => {
+const seedOf = ({ seed }: ChatRequest, { seedField = "seed" }: Dialect, notes: Notes.Notes): object => {
   if (seedField !== false) return { [seedField]: seed }
   if (seed !== undefined) notes.changes.add("seed was left out: the vendor does not take it.")
   return {}
 }
 
-const metadataOf = ({ metadata }: ChatRequest, dialect: Dialect, notes: OpenAiNotes.Notes): object => {
+const metadataOf = ({ metadata }: ChatRequest, dialect: Dialect, notes: Notes.Notes): object => {
   if (dialect.metadata === true) return { metadata }
   if (metadata !== undefined) notes.changes.add("metadata was left out: the vendor does not take it.")
   return {}

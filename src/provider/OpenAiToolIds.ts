@@ -1,7 +1,7 @@
 /** The ids of tool calls as a vendor takes them back. */
 import { Hash } from "effect"
+import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 
 /**
  * A function from an id to the one that is sent, for the calls and the results of one request. The same id always gives

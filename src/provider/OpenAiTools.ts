@@ -1,8 +1,8 @@
 /** Tools in OpenAI's chat completions, and whether they are called. */
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { JsonSchema, Tool, ToolChoice } from "../model/Tool.ts"
+import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 import * as OpenAiSchema from "./OpenAiSchema.ts"
 
 /** A tool whose arguments are the answer: what is called instead of writing it. */

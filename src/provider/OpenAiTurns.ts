@@ -1,6 +1,7 @@
 /** The turns of a conversation in the order that a vendor wants them. */
+
+import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
-import type { Notes } from "./OpenAiNotes.ts"
 import type { WirePart } from "./OpenAiParts.ts"
 
 /** A message as the wire has it. */
