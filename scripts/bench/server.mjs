@@ -3,6 +3,7 @@
  * first segment of a path says how it answers:
  *
  * - `whole`: a short answer in one piece;
+ * - `short`: a stream of 200 events in a write each, as fast as the client takes them;
  * - `blocks`: a stream in writes of 16 KB, about 80 events each, as fast as the client takes them;
  * - `events`: a stream in a write for each event, as fast as the client takes them: many to a packet;
  * - `packets`: a stream with an event in each packet. So many streams go in step; file descriptor 4 brings a byte when
@@ -11,7 +12,7 @@
 import { once } from "node:events"
 import { createServer } from "node:http"
 import { Socket } from "node:net"
-import { chunkCount, inStep } from "./streamShape.mjs"
+import { chunkCount, inStep, shortChunkCount } from "./streamShape.mjs"
 
 const chunk = (choices, rest) => ({
   id: "chatcmpl-BxK2f8sJq3ZpVn0aTcYw7LmR",
@@ -63,6 +64,7 @@ const step = () => {
 }
 
 const answers = {
+  short: (response) => send(response, [...contentEvents.slice(0, shortChunkCount), ending]),
   blocks: (response) => send(response, blocks),
   events: (response) => send(response, [...contentEvents, ending]),
   packets: (response) => {

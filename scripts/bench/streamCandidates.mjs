@@ -1,44 +1,12 @@
 /** What is measured: each candidate reads one stream to its end, shows every delta, and gives back the whole text. */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import { Chunk, Effect, Layer, ManagedRuntime, Stream } from "effect"
-import { createParser } from "eventsource-parser"
 import { FuseClient, LlmFuse, OpenAiCompatible } from "../../dist/index.js"
+import { reader, readStream, request } from "./bareStream.mjs"
 
-const model = "gpt-4.1-mini-2025-04-14"
 const prompt = "Explain retrieval-augmented generation in one sentence."
 
-/** The least that reading such a stream takes: what a program without a library would write. */
-const reader = (onDelta) => {
-  const text = new TextDecoder()
-  const answer = { text: "", finishReason: undefined, usage: undefined }
-  const parser = createParser({
-    onEvent: ({ data }) => {
-      if (data === "[DONE]") return
-      const chunk = JSON.parse(data)
-      if (chunk.usage) answer.usage = chunk.usage
-      const choice = chunk.choices[0]
-      if (choice === undefined) return
-      if (choice.finish_reason) answer.finishReason = choice.finish_reason
-      const { content } = choice.delta
-      if (!content) return
-      answer.text += content
-      onDelta(content)
-    }
-  })
-  return { answer, feed: (bytes) => parser.feed(text.decode(bytes, { stream: true })) }
-}
-
-const post = (baseUrl) =>
-  fetch(`${baseUrl}/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json", accept: "text/event-stream" },
-    body: JSON.stringify({
-      model,
-      messages: [{ role: "user", content: prompt }],
-      stream: true,
-      stream_options: { include_usage: true }
-    })
-  })
+const post = (baseUrl) => fetch(`${baseUrl}/chat/completions`, { method: "POST", ...request(true) })
 
 async function* deltasOf(baseUrl) {
   let ready = []
@@ -53,10 +21,9 @@ async function* deltasOf(baseUrl) {
 }
 
 const byCallback = (baseUrl) => async (show) => {
-  const { answer, feed } = reader(show)
   const { body } = await post(baseUrl)
-  for await (const bytes of body) feed(bytes)
-  return answer.text
+  const { text } = await readStream(body, show)
+  return text
 }
 
 const byIterator = (baseUrl) => async (show) => {
@@ -68,7 +35,8 @@ const byIterator = (baseUrl) => async (show) => {
   return text
 }
 
-const provider = (baseUrl) => OpenAiCompatible.make({ name: "bench", model, baseUrl })
+const provider = (baseUrl) =>
+  OpenAiCompatible.make({ name: "bench", model: "gpt-4.1-mini-2025-04-14", baseUrl, apiKey: "none" })
 
 const ofClient = (baseUrl) => {
   const client = FuseClient.make({ providers: [provider(baseUrl)] })
