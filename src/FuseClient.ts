@@ -204,6 +204,16 @@ export class FuseClient {
     return this.#run((service) => service.circuitState(provider))
   }
 
+  /** Takes a provider out by hand: calls pass it over until `restore`. What is under way there goes on. */
+  isolate(provider: string): Promise<void> {
+    return this.#run((service) => service.isolate(provider))
+  }
+
+  /** Puts a provider back, however its circuit stands, and forgets its failures. */
+  restore(provider: string): Promise<void> {
+    return this.#run((service) => service.restore(provider))
+  }
+
   /** Ends all calls that are under way (they reject with `ClientClosedError`) and lets go of everything held. */
   close(): Promise<void> {
     return this.#close()

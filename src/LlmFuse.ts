@@ -77,6 +77,10 @@ export interface Service {
   ) => Effect.Effect<EmbeddingResponse, LlmFuseError>
   /** Where a provider's circuit stands. */
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
+  /** Takes a provider out by hand: calls pass it over until `restore`. What is under way there goes on. */
+  readonly isolate: (provider: string) => Effect.Effect<void, UnknownProviderError>
+  /** Puts a provider back, however its circuit stands, and forgets its failures. */
+  readonly restore: (provider: string) => Effect.Effect<void, UnknownProviderError>
 }
 
 /**
@@ -216,7 +220,9 @@ const fromMembers = (
           EmbeddingAnswer.joined
         )
       }),
-    circuitState: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.circuitState)
+    circuitState: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.circuitState),
+    isolate: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.isolate),
+    restore: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.restore)
   }
 }
 
@@ -230,7 +236,7 @@ const countLeft = (candidates: ReadonlyArray<Member.Member>, job: Job<unknown>):
   Effect.suspend(() => {
     const able = candidates.filter(({ provider }) => job.obstacle(provider) === undefined)
     const states = Effect.forEach(able, (member) => member.circuitState)
-    return Effect.map(states, (all) => all.filter((state) => state !== "Open").length)
+    return Effect.map(states, (all) => all.filter((state) => state === "Closed" || state === "HalfOpen").length)
   })
 
 const deadlineExceeded = (call: Call.Call, millis: number): DeadlineExceededError => {

@@ -5,10 +5,11 @@ import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
 import { attemptTimeout, endedBy } from "../pipeline/AttemptTimeout.ts"
+import * as Monotonic from "../pipeline/Monotonic.ts"
 import * as StreamTimers from "../pipeline/StreamTimers.ts"
 import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
-import type { Call } from "./Call.ts"
+import type { Begun, Call } from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Timeouts from "./Timeouts.ts"
 import { Transcript } from "./Transcript.ts"
@@ -67,12 +68,13 @@ const timeoutOf = (name: string, time: Time) =>
 /** A streamed answer as it comes, and where it stands. */
 export interface Reading {
   readonly transcript: Transcript
+  readonly begun: Begun
   /** Whether the caller has been handed some of it. */
   isCommitted: boolean
 }
 
 /** A reading that begins. */
-export const newReading = (): Reading => ({ transcript: new Transcript(), isCommitted: false })
+export const newReading = (begun: Begun): Reading => ({ transcript: new Transcript(), begun, isCommitted: false })
 
 /**
  * Reads the provider's stream to its end, and hands out what comes where somebody reads along. The attempt has a scope
@@ -94,6 +96,7 @@ export const streamed = (
         const deltas = reading.transcript.take(chunk)
         if (deltas.length === 0) return Effect.void
         timers.content()
+        reading.begun.firstContentMillis ??= Monotonic.unsafeMillis(call.clock)
         return call.stream === undefined
           ? Effect.void
           : handOut(call.stream, withStart(call.stream, provider, reading, deltas), timers)

@@ -40,6 +40,8 @@ export interface Begun {
   /** Monotonic time. */
   readonly millis: number
   readonly waitedMillis: number
+  /** When the first content of a streamed answer came; monotonic time. */
+  firstContentMillis: number | undefined
 }
 
 /** Notes that an attempt begins. The first one, if nothing was waited for, begins with the call. */
@@ -47,7 +49,8 @@ export const begin = (call: Call, number: number, waitedMillis: number): Begun =
   number,
   wallMillis: call.clock.unsafeCurrentTimeMillis(),
   millis: number === 1 && waitedMillis === 0 && call.attempts.length === 0 ? call.startMillis : nowOf(call),
-  waitedMillis
+  waitedMillis,
+  firstContentMillis: undefined
 })
 
 /** The monotonic time by the clock of the call. */

@@ -47,7 +47,7 @@ export const send = (
 ): Effect.Effect<ChatResponse, ProviderError> => {
   const { name } = provider
   const isStreamed = canStream(provider) && (call.stream !== undefined || time.limits.areOfStreams)
-  const reading = isStreamed || call.stream !== undefined ? Attempt.newReading() : undefined
+  const reading = isStreamed || call.stream !== undefined ? Attempt.newReading(begun) : undefined
 
   const failed = (reason: ProviderError) => {
     const error = reading === undefined ? reason : withText(call, reading, reason)

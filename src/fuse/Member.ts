@@ -18,6 +18,9 @@ import * as Visit from "./Visit.ts"
 export interface Member extends Visit.Visits {
   readonly provider: Provider
   readonly circuitState: Effect.Effect<CircuitState.CircuitState>
+  /** Takes it out by hand, and puts it back. */
+  readonly isolate: Effect.Effect<void>
+  readonly restore: Effect.Effect<void>
 }
 
 /** What a typed failure means for the circuit: the failure table's word, with the hint that the error brings. */
@@ -74,10 +77,10 @@ export const make = (
       ...(emit === undefined
         ? {}
         : {
-            onOpen: ({ error, openUntil }: CircuitBreaker.Opened) =>
-              emit({ _tag: "CircuitOpened", provider: name, openUntil, error }),
+            onOpen: (opened: CircuitBreaker.Opened) => emit({ _tag: "CircuitOpened", provider: name, ...opened }),
             onHalfOpen: emit({ _tag: "CircuitHalfOpened", provider: name }),
-            onClose: emit({ _tag: "CircuitClosed", provider: name })
+            onClose: emit({ _tag: "CircuitClosed", provider: name }),
+            onIsolate: emit({ _tag: "CircuitIsolated", provider: name })
           })
     })
     const watch = yield* Effect.acquireRelease(
@@ -85,5 +88,5 @@ export const make = (
       ({ stop }) => stop
     )
     const visits = Visit.make({ provider, options, emit, bucket, breaker, timeouts, limits: timeLimits, watch })
-    return { provider, circuitState: breaker.state, ...visits }
+    return { provider, circuitState: breaker.state, isolate: breaker.isolate, restore: breaker.restore, ...visits }
   })

@@ -19,6 +19,8 @@ interface Visit<A> {
   readonly others: Effect.Effect<number>
   /** Attempts so far. */
   number: number
+  /** The last attempt. */
+  begun: Call.Begun | undefined
   /** The wait before the next attempt. */
   backoffMillis: number
   lastError: CandidateError | undefined
@@ -70,6 +72,7 @@ export const make = (stages: Stages): Visits => {
     const { call } = visit
     visit.number += 1
     const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis)
+    visit.begun = begun
     return emit === undefined
       ? visit.job.send(stages, call, begun, time)
       : Effect.zipRight(
@@ -140,21 +143,16 @@ export const make = (stages: Stages): Visits => {
         rejected(call, 0, obstacle)
         return Effect.fail(obstacle)
       }
-      return breaker.withPermit((permit) => {
-        const visit: Visit<A> = {
-          call,
-          job,
-          permit,
-          others,
-          number: 0,
-          backoffMillis: 0,
-          lastError: undefined,
-          hasRetriedOnce: false,
-          isOver: false
-        }
-        const next = Effect.suspend(() => (bucket === undefined ? sendNow(visit, 0) : sendWithToken(visit, bucket)))
-        return permit.isProbe ? next : retry(next, options.retry, () => hooks(visit))
-      })
+      let visit: Visit<A> | undefined
+      return breaker.withPermit(
+        (permit) => {
+          const begun = beginVisit(call, job, others, permit)
+          visit = begun
+          const next = Effect.suspend(() => (bucket === undefined ? sendNow(begun, 0) : sendWithToken(begun, bucket)))
+          return permit.isProbe ? next : retry(next, options.retry, () => hooks(begun))
+        },
+        () => visit?.begun?.firstContentMillis
+      )
     },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, 0, error)
@@ -162,3 +160,21 @@ export const make = (stages: Stages): Visits => {
     }
   }
 }
+
+const beginVisit = <A>(
+  call: Call.Call,
+  job: Job<A>,
+  others: Effect.Effect<number>,
+  permit: CircuitState.Permit
+): Visit<A> => ({
+  call,
+  job,
+  permit,
+  others,
+  number: 0,
+  begun: undefined,
+  backoffMillis: 0,
+  lastError: undefined,
+  hasRetriedOnce: false,
+  isOver: false
+})

@@ -225,7 +225,12 @@ export class ThrottledError extends failure<ThrottledError>()(
 /** Our circuit breaker is open; `openedBy` is the error that opened it. */
 export class CircuitOpenError extends failure<CircuitOpenError>()(
   "CircuitOpenError",
-  { openUntil: Schema.DateTimeUtcFromSelf, openedBy: Schema.optional(Schema.Unknown) },
+  {
+    /** When the next probe is let through; absent while the circuit is isolated by hand. */
+    openUntil: Schema.optional(Schema.DateTimeUtcFromSelf),
+    /** The failure that opened it. */
+    openedBy: Schema.optional(Schema.Unknown)
+  },
   "circuit open"
 ) {}
 

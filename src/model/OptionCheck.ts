@@ -33,11 +33,16 @@ export const positive = (option: string, value: unknown): Checked<number> =>
     ? Either.right(value)
     : refuse(option, value, "a number above 0")
 
-/** A whole number of at least `min`. */
-export const wholeNumber = (option: string, value: unknown, min: number): Checked<number> =>
-  Number.isSafeInteger(value) && (value as number) >= min
+/** A whole number of at least `min`, and at most `max` where there is a limit. */
+export const wholeNumber = (
+  option: string,
+  value: unknown,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER
+): Checked<number> =>
+  Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
     ? Either.right(value as number)
-    : refuse(option, value, `a whole number from ${min}`)
+    : refuse(option, value, `a whole number from ${min}${max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`}`)
 
 /** A duration, in milliseconds: not negative, not longer than a timer can wait; above zero if so wanted. */
 export const durationMillis = (option: string, value: unknown, least: "zero" | "above-zero"): Checked<number> => {

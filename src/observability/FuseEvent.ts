@@ -1,6 +1,7 @@
 /** What happened, told as it happens. */
 import type { DateTime, Duration } from "effect"
 import type { CandidateError, LlmFuseError } from "../model/LlmError.ts"
+import type { Reason } from "../pipeline/CircuitState.ts"
 
 /** An attempt on a provider begins. `attempt` counts from 1 on each provider of a call. */
 export interface AttemptStarted {
@@ -39,8 +40,16 @@ export interface CircuitOpened {
   readonly _tag: "CircuitOpened"
   readonly provider: string
   readonly openUntil: DateTime.Utc
-  /** The failure that opened it. */
+  /** Why it opened. */
+  readonly reason: Reason
+  /** The failure that opened it; undefined where slow calls did. */
   readonly error: unknown
+}
+
+/** A provider was taken out by hand. */
+export interface CircuitIsolated {
+  readonly _tag: "CircuitIsolated"
+  readonly provider: string
 }
 
 /** A provider's circuit lets probes through. */
@@ -86,6 +95,7 @@ export type FuseEvent =
   | CircuitOpened
   | CircuitHalfOpened
   | CircuitClosed
+  | CircuitIsolated
   | FailedOver
   | CallSucceeded
   | CallFailed

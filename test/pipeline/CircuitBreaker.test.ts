@@ -82,7 +82,7 @@ describe("CircuitBreaker", () => {
       assert.instanceOf(error, CircuitOpenError)
       assert.isFalse(isCalled)
       assert.strictEqual(error.provider, "groq")
-      assert.strictEqual(DateTime.toEpochMillis(error.openUntil), 30_000)
+      assert.strictEqual(DateTime.toEpochMillis(error.openUntil ?? assert.fail("no openUntil")), 30_000)
       assert.deepStrictEqual(error.retryAfter, Duration.seconds(20))
       assert.instanceOf(error.openedBy, Down)
     })
