@@ -72,10 +72,15 @@ export const inBand = (found: InBandError): ProviderError => {
 }
 
 /** The vendor's id of an exchange, from the header in which it sends it; for its support. */
-export const requestIdOf = (headers: Context["headers"]): string | undefined => {
-  const id = requestIdHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== "")
-  return id === undefined ? undefined : oneLine(id, 200)
-}
+export const requestIdOf = (headers: Context["headers"], redact: Redact): string | undefined =>
+  shownId(
+    requestIdHeaders.map((name) => headers[name]).find((id) => id !== undefined && id !== ""),
+    redact
+  )
+
+/** An id as people get to see it: on one line, of at most 200 characters, without keys. */
+export const shownId = (id: string | undefined, redact: Redact): string | undefined =>
+  id === undefined ? undefined : oneLine(redact(id), 200)
 
 const requestIdHeaders = [
   "x-request-id",
@@ -108,13 +113,12 @@ const errorOf = (
   const codes = [...amazonCode(headers), ...body.codes]
   const kind = FailureRules.decide({ status, codes, message, body: body.json })
   const hint = RetryHint.read({ status, headers, body: body.json, message, nowMillis })
-  const requestId = requestIdOf(headers) ?? body.requestId
   const said = words === undefined ? "" : oneLine(redact(words))
   return make[kind]({
     provider,
     message: `${provider}: ${head}${said === "" ? "" : `: ${said}`}`,
     statusCode: status,
-    requestId: requestId === undefined ? undefined : oneLine(redact(requestId), 200),
+    requestId: requestIdOf(headers, redact) ?? shownId(body.requestId, redact),
     retryAfter: hint.retryAfterMillis === undefined ? undefined : Duration.millis(hint.retryAfterMillis),
     shouldRetry: hint.shouldRetry
   })

@@ -37,13 +37,12 @@ export type Origin = Pick<Head, "provider" | "redact" | "nowMillis" | "maxBytes"
 /** The head of a response. */
 export const headOf = (origin: Origin, response: HttpClientResponse): Head => {
   const { headers, status } = response
-  const requestId = HttpFailure.requestIdOf(headers)
-  return { ...origin, headers, status, requestId: requestId && origin.redact(requestId) }
+  return { ...origin, headers, status, requestId: HttpFailure.requestIdOf(headers, origin.redact) }
 }
 
 /** The head with the id of the exchange that the body says, where no header does. */
 export const named = <A extends Head>(head: A, requestId: string | undefined): A =>
-  requestId === undefined || head.requestId !== undefined ? head : { ...head, requestId: head.redact(requestId) }
+  head.requestId !== undefined ? head : { ...head, requestId: HttpFailure.shownId(requestId, head.redact) }
 
 /** Whether the status is a 2xx. */
 export const isSuccess = ({ status }: Pick<Head, "status">): boolean => status >= 200 && status < 300
