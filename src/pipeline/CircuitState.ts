@@ -190,7 +190,7 @@ const openMillis = (outcome: Outcome, openings: number, { resetTimeoutMillis, re
     resetTimeoutMillis,
     Math.min(maxTimeoutMillis, resetTimeoutMillis * multiplier ** (openings - 1))
   )
-  return sane(grown * (1 + jitter * random))
+  return sane(Math.ceil(grown * (1 + jitter * random)))
 }
 
 const open = (state: State, reason: Reason, report: Report, rules: Rules, now: number): Open => {
