@@ -272,8 +272,10 @@ const settleProbe = (state: HalfOpen, permit: Permit, report: Report, rules: Rul
     return permit.lease === state.permit.lease ? { ...state, admitted: state.admitted - 1 } : state
   }
   if (outcome === "failure" || isSlow) return open(state, "probe", report, rules, now)
+  // The place of a probe that was given up is somebody else's: its success comes on top.
+  const admitted = permit.lease === state.permit.lease ? state.admitted : state.admitted + 1
   const succeeded = state.succeeded + 1
-  return succeeded < rules.halfOpenCalls ? { ...state, succeeded } : closedAgain(state, rules, now)
+  return succeeded < rules.halfOpenCalls ? { ...state, admitted, succeeded } : closedAgain(state, rules, now)
 }
 
 /** Closed after probes or by hand; only after probes do calls come back little by little. */
