@@ -215,10 +215,16 @@ export class CustomProviderError extends failure<CustomProviderError>()(
   }
 }
 
-/** Our own limiter has no room within `maxWait`; `wait` is how long it would have taken. */
+/**
+ * Our own limiter has no room within `maxWait`; `wait` is how long it would have taken, and `limit` the limit that it was.
+ * How long for a place in flight is not known: for `"concurrency"`, `wait` is zero.
+ */
 export class ThrottledError extends failure<ThrottledError>()(
   "ThrottledError",
-  { wait: Schema.DurationFromSelf },
+  {
+    wait: Schema.DurationFromSelf,
+    limit: Schema.optional(Schema.Literal("requests", "tokens", "concurrency"))
+  },
   "throttled by our own limit"
 ) {}
 

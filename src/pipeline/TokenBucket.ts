@@ -1,8 +1,12 @@
 /** Stays under a rate: a bucket of tokens that refills evenly, with waiters in order. */
-import { Clock, type ConfigError, Deferred, Duration, Effect, Either, FiberId, Ref } from "effect"
-import { failWithoutStackTrace, ThrottledError } from "../model/LlmError.ts"
+import { type ConfigError, Duration, Effect, Either } from "effect"
+import type { ThrottledError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
-import { attemptTimeout } from "./AttemptTimeout.ts"
+import * as Bucket from "./Bucket.ts"
+import * as LimiterGate from "./LimiterGate.ts"
+import * as Line from "./LimiterLine.ts"
+import { Room } from "./LimiterPermit.ts"
+import { throttled } from "./LimiterRefusal.ts"
 
 /** How a bucket fills and how long one may wait for it. */
 export interface Options {
@@ -33,118 +37,25 @@ export interface TokenBucket {
   readonly available: Effect.Effect<number>
 }
 
-/**
- * Time is counted in whole microseconds and tokens in units of 1/interval, so that a refill is a whole number of units
- * and nothing is rounded away however often the bucket is asked.
- */
-interface Rules {
-  /** Units that come in per microsecond. */
-  readonly unitsPerMicro: number
-  /** Units of one token. */
-  readonly unitsPerToken: number
-  readonly capacity: number
+interface Checked {
+  readonly bucket: Bucket.Bucket
   readonly maxWaitMillis: number
 }
 
-interface Waiter {
-  readonly units: number
-  /** Done when somebody further ahead gave up, so that the wait has become shorter. */
-  readonly moved: Deferred.Deferred<void>
-}
-
-interface State {
-  readonly units: number
-  readonly atMicros: number
-  readonly line: ReadonlyArray<Waiter>
-}
-
-type Decision =
-  | { readonly _tag: "Taken" }
-  | { readonly _tag: "Wait"; readonly waiter: Waiter; readonly millis: number }
-  | { readonly _tag: "Refused"; readonly millis: number }
-
-const taken: Decision = { _tag: "Taken" }
-
-const refill = (state: State, rules: Rules, now: number): State =>
-  now <= state.atMicros
-    ? state
-    : {
-        ...state,
-        units: Math.min(rules.capacity, state.units + (now - state.atMicros) * rules.unitsPerMicro),
-        atMicros: now
-      }
-
-/** Whole milliseconds until so many units more are there. */
-const millisFor = (missing: number, rules: Rules): number =>
-  missing <= 0 ? 0 : Math.ceil(missing / rules.unitsPerMicro / 1000)
-
-const sum = (line: ReadonlyArray<Waiter>): number => line.reduce((total, waiter) => total + waiter.units, 0)
-
-/** A newcomer takes at once only if nobody waits; else it joins the line, or is refused before it does. */
-const arrive = (
-  state: State,
-  rules: Rules,
-  now: number,
-  waiter: Waiter,
-  maxWaitMillis: number
-): readonly [Decision, State] => {
-  const filled = refill(state, rules, now)
-  if (filled.line.length === 0 && filled.units >= waiter.units) {
-    return [taken, { ...filled, units: filled.units - waiter.units }]
-  }
-  const millis =
-    waiter.units > rules.capacity ? Infinity : millisFor(sum(filled.line) + waiter.units - filled.units, rules)
-  return millis > maxWaitMillis
-    ? [{ _tag: "Refused", millis }, filled]
-    : [
-        { _tag: "Wait", waiter, millis },
-        { ...filled, line: [...filled.line, waiter] }
-      ]
-}
-
-/** A waiter whose time has come takes its tokens; one that woke too early gets the rest of its wait. */
-const wake = (state: State, rules: Rules, now: number, waiter: Waiter, next: Waiter): readonly [Decision, State] => {
-  const filled = refill(state, rules, now)
-  const index = filled.line.indexOf(waiter)
-  const missing = sum(filled.line.slice(0, index + 1)) - filled.units
-  return missing <= 0
-    ? [taken, { ...filled, units: filled.units - waiter.units, line: filled.line.toSpliced(index, 1) }]
-    : [
-        { _tag: "Wait", waiter: next, millis: millisFor(missing, rules) },
-        { ...filled, line: filled.line.with(index, next) }
-      ]
-}
-
-/** A waiter that gives up leaves the line; those behind it have less to wait. */
-const leave = (state: State, waiter: Waiter): readonly [ReadonlyArray<Waiter>, State] => {
-  const index = state.line.indexOf(waiter)
-  return [state.line.slice(index + 1), { ...state, line: state.line.toSpliced(index, 1) }]
-}
-
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-const nowMicros = Effect.map(Clock.currentTimeNanos, (nanos) => Number(nanos / 1000n))
-
-const makeWaiter = (units: number): Waiter => ({ units, moved: Deferred.unsafeMake(FiberId.none) })
-
-const checkedRules = (options: Options, path: string) =>
+const check = (options: Options, path: string) =>
   Either.gen(function* () {
     yield* OptionCheck.knownKeys(path, options, ["limit", "interval", "burst", "maxWait"])
+    const { interval = 60_000, burst = 5, maxWait = 1000 } = options
     const limit = yield* OptionCheck.positive(`${path}.limit`, options.limit)
-    const intervalMillis = yield* OptionCheck.durationMillis(
-      `${path}.interval`,
-      options.interval ?? 60_000,
-      "above-zero"
-    )
-    const burst = yield* OptionCheck.wholeNumber(`${path}.burst`, options.burst ?? 5, 1)
-    const unitsPerToken = intervalMillis * 1000
+    const intervalMillis = yield* OptionCheck.durationMillis(`${path}.interval`, interval, "above-zero")
     return {
-      unitsPerMicro: limit,
-      unitsPerToken,
-      capacity: burst * unitsPerToken,
-      maxWaitMillis: yield* OptionCheck.durationMillis(`${path}.maxWait`, options.maxWait ?? 1000, "zero")
+      bucket: Bucket.full(limit, intervalMillis, yield* OptionCheck.wholeNumber(`${path}.burst`, burst, 1)),
+      maxWaitMillis: yield* OptionCheck.durationMillis(`${path}.maxWait`, maxWait, "zero")
     }
   })
+
+/** Only the bucket limits; the length of the line is bounded by `maxWait`. */
+const rules = { concurrency: Number.POSITIVE_INFINITY, maxQueue: Number.POSITIVE_INFINITY }
 
 /** A bucket of its own state, full at the start; `name` stands in `ThrottledError.provider`. */
 export const make = (
@@ -152,84 +63,37 @@ export const make = (
   name = "bucket",
   path = "limits"
 ): Effect.Effect<TokenBucket, ConfigError.ConfigError> =>
-  Effect.gen(function* () {
-    const rules = yield* checkedRules(options, path)
-    const ref = yield* Ref.make<State>({ units: rules.capacity, atMicros: yield* nowMicros, line: [] })
-    return fromRef(ref, rules, name)
-  })
+  Effect.flatMap(
+    Effect.suspend(() => check(options, path)),
+    (checked) => Effect.map(LimiterGate.make(rules, checked.bucket, undefined), (gate) => fromGate(gate, checked, name))
+  )
 
-const fromRef = (ref: Ref.Ref<State>, rules: Rules, name: string): TokenBucket => {
-  const decide = (decision: (state: State, now: number) => readonly [Decision, State]) =>
-    Effect.flatMap(nowMicros, (now) => Ref.modify(ref, (state) => decision(state, now)))
-
-  const giveUp = (waiter: Waiter) =>
-    Effect.flatMap(
-      Ref.modify(ref, (state) => leave(state, waiter)),
-      (behind) => Effect.forEach(behind, ({ moved }) => Deferred.succeed(moved, undefined), { discard: true })
-    )
-
-  const giveBack = (units: number) =>
-    Effect.flatMap(
-      Ref.modify(ref, (state) => [state.line, { ...state, units: Math.min(rules.capacity, state.units + units) }]),
-      (line) => Effect.forEach(line, ({ moved }) => Deferred.succeed(moved, undefined), { discard: true })
-    )
-
-  const refuse = (millis: number) =>
-    failWithoutStackTrace(() => {
-      const wait = Duration.millis(millis)
-      const why = millis === Infinity ? "asks for more than the bucket holds" : `room only in ${Duration.format(wait)}`
-      return new ThrottledError({ provider: name, wait, message: `${name}: throttled by our own limit: ${why}` })
-    })
-
-  const line = (decision: Decision, restore: Restore): Effect.Effect<void, ThrottledError> => {
-    if (decision._tag === "Taken") return Effect.void
-    if (decision._tag === "Refused") return refuse(decision.millis)
-    const { waiter, millis } = decision
-    const wait = Effect.ignore(attemptTimeout(millis, () => undefined)(Deferred.await(waiter.moved)))
-    return Effect.onInterrupt(restore(wait), () => giveUp(waiter)).pipe(
-      Effect.zipRight(decide((state, now) => wake(state, rules, now, waiter, makeWaiter(waiter.units)))),
-      Effect.flatMap((next) => line(next, restore))
+const fromGate = (gate: LimiterGate.Gate, checked: Checked, name: string): TokenBucket => {
+  const enter = (cost: number, atMost: Duration.Duration | undefined, restore: LimiterGate.Restore) => {
+    const atMostMillis = atMost === undefined ? Number.POSITIVE_INFINITY : Duration.toMillis(atMost)
+    const maxWaitMillis = Math.min(checked.maxWaitMillis, atMostMillis)
+    return Effect.catchAll(gate.enter(costOf(cost), maxWaitMillis, undefined, restore), ({ waitMillis }) =>
+      throttled({ waitMillis, limit: undefined }, name)
     )
   }
 
-  const takeUnits = (
-    units: number,
-    atMost: Duration.Duration | undefined,
-    restore: Restore
-  ): Effect.Effect<Duration.Duration, ThrottledError> =>
-    Effect.flatMap(
-      decide((state, now) => {
-        const maxWaitMillis = Math.min(rules.maxWaitMillis, atMost === undefined ? Infinity : Duration.toMillis(atMost))
-        return arrive(state, rules, now, makeWaiter(units), maxWaitMillis)
-      }),
-      (decision) =>
-        decision._tag === "Taken"
-          ? Effect.succeed(Duration.zero)
-          : Effect.map(Effect.timed(line(decision, restore)), ([waited]) => waited)
-    )
-
-  const unitsOf = (cost: number) => (cost >= 0 ? cost * rules.unitsPerToken : Infinity)
-
   return {
-    take: (cost = 1, atMost) => Effect.uninterruptibleMask((restore) => takeUnits(unitsOf(cost), atMost, restore)),
+    take: (cost = 1, atMost) => Effect.uninterruptibleMask((restore) => enter(cost, atMost, restore)),
     withTokens:
       (cost = 1, atMost) =>
       (effect) =>
-        Effect.uninterruptibleMask((restore) => {
-          const units = unitsOf(cost)
-          let hasBegun = false
-          const begun = Effect.suspend(() => {
-            hasBegun = true
-            return effect
-          })
-          return Effect.zipRight(
-            takeUnits(units, atMost, restore),
-            Effect.onExit(restore(begun), () => (hasBegun ? Effect.void : giveBack(units)))
+        Effect.uninterruptibleMask((restore) =>
+          Effect.flatMap(enter(cost, atMost, restore), (waited) =>
+            new Room(gate, costOf(cost), waited).around(effect, restore)
           )
-        }),
-    available: Effect.zipWith(Ref.get(ref), nowMicros, (state, now) => {
-      const filled = refill(state, rules, now)
-      return (filled.units - sum(filled.line)) / rules.unitsPerToken
-    })
+        ),
+    available: Effect.map(gate.state, ({ requests, line }) =>
+      Line.all(line).reduce(
+        (left, { cost }) => left - cost.requests,
+        requests === undefined ? 0 : Bucket.left(requests)
+      )
+    )
   }
 }
+
+const costOf = (requests: number) => ({ requests, tokens: 0, places: 0 })
