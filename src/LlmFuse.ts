@@ -1,5 +1,5 @@
 /** The service: keeps LLM calls answered when providers fail. */
-import { type ConfigError, Context, Duration, Effect, Either, Layer, type Schema, type Stream } from "effect"
+import { Clock, type ConfigError, Context, Duration, Effect, Either, Layer, type Schema, type Stream } from "effect"
 import * as Call from "./fuse/Call.ts"
 import * as CallCheck from "./fuse/CallCheck.ts"
 import * as CallStream from "./fuse/CallStream.ts"
@@ -167,19 +167,21 @@ const fromMembers = (
     outlet?: CallStream.Outlet
   ): Answering<A> =>
     told(
-      Effect.clockWith((clock): Answering<A> => {
+      Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
         if (Either.isLeft(input)) return Effect.fail(input.left)
         const checked = check(callOptions)
         if (Either.isLeft(checked)) return Effect.fail(checked.left)
         const { candidates, timeouts, deadlineMillis, recovery } = checked.right
+        const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
         const startMillis = Monotonic.unsafeMillis(clock)
-        const deadline = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+        const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+        const deadline = Deadline.earlier(own, fiber.getFiberRef(Deadline.current))
         const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
         const call: Call.Call = { clock, startMillis, deadline, timeouts, stream, attempts: [] }
         const running = use(input.right, call, candidates)
-        return deadlineMillis === undefined
+        return deadline === undefined
           ? running
-          : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadlineMillis)))(running)
+          : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadline)))(running)
       })
     )
 
@@ -239,7 +241,8 @@ const countLeft = (candidates: ReadonlyArray<Member.Member>, job: Job<unknown>):
     return Effect.map(states, (all) => all.filter((state) => state === "Closed" || state === "HalfOpen").length)
   })
 
-const deadlineExceeded = (call: Call.Call, millis: number): DeadlineExceededError => {
+const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): DeadlineExceededError => {
+  const millis = Math.max(0, Math.round(atMillis - call.startMillis))
   const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
   const message = `no answer within the deadline of ${millis} ms`
   return new DeadlineExceededError({ provider, deadline: Duration.millis(millis), message })

@@ -42,6 +42,7 @@ export {
   CustomProviderError,
   DeadlineExceededError,
   EmptyResponseError,
+  FallbackError,
   InvalidRequestError,
   InvalidResponseError,
   isLlmFuseError,
@@ -77,7 +78,9 @@ export type * from "./observability/FuseEvent.ts"
 export { attemptTimeout } from "./pipeline/AttemptTimeout.ts"
 export * as CircuitBreaker from "./pipeline/CircuitBreaker.ts"
 export type { CircuitState } from "./pipeline/CircuitState.ts"
+export * as Deadline from "./pipeline/Deadline.ts"
 export { failover } from "./pipeline/Failover.ts"
+export { fallback } from "./pipeline/Fallback.ts"
 export { type Hooks, type Retrying, retry } from "./pipeline/Retry.ts"
 export * as RetryPolicy from "./pipeline/RetryPolicy.ts"
 export * as TokenBucket from "./pipeline/TokenBucket.ts"

@@ -247,6 +247,13 @@ export class DeadlineExceededError extends failure<DeadlineExceededError>()(
   "deadline exceeded"
 ) {}
 
+/** Nobody answered, and the fallback failed too: `error` is what it failed with, `cause` the error of the call. */
+export class FallbackError extends failure<FallbackError>()(
+  "FallbackError",
+  { error: Schema.Unknown },
+  "the fallback failed too"
+) {}
+
 /** The call or `circuitState` names a provider that is not in the list; `known` are those that are. */
 export class UnknownProviderError extends failure<UnknownProviderError>()(
   "UnknownProviderError",
@@ -300,7 +307,12 @@ export class AllProvidersFailedError extends Schema.TaggedError<AllProvidersFail
 }
 
 /** What a call can fail with. */
-export type LlmFuseError = CandidateError | DeadlineExceededError | UnknownProviderError | AllProvidersFailedError
+export type LlmFuseError =
+  | CandidateError
+  | DeadlineExceededError
+  | UnknownProviderError
+  | AllProvidersFailedError
+  | FallbackError
 
 const classes = [
   RateLimitError,
@@ -322,7 +334,8 @@ const classes = [
   CircuitOpenError,
   DeadlineExceededError,
   UnknownProviderError,
-  AllProvidersFailedError
+  AllProvidersFailedError,
+  FallbackError
 ] as const
 
 /** Whether a value is one of LlmFuse's errors. */

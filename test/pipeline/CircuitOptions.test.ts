@@ -329,7 +329,7 @@ describe("CircuitBreaker with a hint", () => {
     [Number.NaN, 10_000],
     [-5, 0],
     [Number.POSITIVE_INFINITY, 2 ** 31 - 1]
-  ])("a hint of %s ms is safe", ([hint, expected]) =>
+  ])("a hint of %s ms is safe", ([hint = 0, expected]) =>
     Effect.gen(function* () {
       const breaker = yield* make(options)
 
@@ -402,9 +402,15 @@ describe("CircuitBreaker with a probe that never reports", () => {
       yield* succeed(breaker, 2)
       yield* hanging(breaker)
       yield* TestClock.adjust("20 seconds")
+      const gate = yield* Deferred.make<void>()
+      const probe = yield* Effect.fork(breaker.protect(Deferred.await(gate)))
+      yield* Effect.yieldNow()
 
-      yield* succeed(breaker, 1)
+      const others = yield* admitted(breaker, 3)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(probe)
 
+      assert.strictEqual(others, 0)
       assert.strictEqual(yield* breaker.state, "Closed")
     })
   )

@@ -11,9 +11,9 @@ describe("Deadline", () => {
       const deadline = yield* inTenSeconds
 
       yield* TestClock.adjust("4 seconds")
-      const later = yield* Deadline.remaining(deadline)
+      const later = yield* Deadline.left(deadline)
       yield* TestClock.adjust("1 hour")
-      const after = yield* Deadline.remaining(deadline)
+      const after = yield* Deadline.left(deadline)
 
       assert.strictEqual(Duration.toMillis(later), 6000)
       assert.strictEqual(Duration.toMillis(after), 0)
@@ -42,6 +42,44 @@ describe("Deadline", () => {
 
       assert.isNull(early)
       assert.strictEqual(yield* Fiber.join(fiber), "expired")
+    })
+  )
+
+  it.effect("can be looked up by what runs within it, also in a forked fiber", () =>
+    Effect.gen(function* () {
+      const within = Effect.zipRight(
+        Effect.sleep("3 seconds"),
+        Effect.flatMap(Effect.fork(Deadline.remaining), Fiber.join)
+      )
+      const fiber = yield* Effect.fork(Deadline.withDeadline("10 seconds")(within))
+      yield* TestClock.adjust("3 seconds")
+
+      assert.strictEqual(Duration.toMillis(yield* Fiber.join(fiber)), 7000)
+      assert.isFalse(Duration.isFinite(yield* Deadline.remaining))
+    })
+  )
+
+  it.effect("an inner deadline can shorten the outer one and never lengthens it", () =>
+    Effect.gen(function* () {
+      const inner = (budget: Duration.DurationInput) =>
+        Effect.map(
+          Deadline.withDeadline("10 seconds")(Deadline.withDeadline(budget)(Deadline.remaining)),
+          Duration.toMillis
+        )
+
+      assert.deepStrictEqual([yield* inner("4 seconds"), yield* inner("1 hour")], [4000, 10_000])
+    })
+  )
+
+  it.effect("alone it ends any effect with an error that says how long it was given", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.fork(Effect.flip(Deadline.withDeadline("2 seconds", "report")(Effect.never)))
+      yield* TestClock.adjust("2 seconds")
+
+      const error = yield* Fiber.join(fiber)
+
+      assert.strictEqual(error._tag, "DeadlineExceededError")
+      assert.strictEqual(error.message, "report: not done within 2s")
     })
   )
 })
