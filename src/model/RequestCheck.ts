@@ -52,6 +52,34 @@ const isWholeAbove0 = (value: unknown): boolean => Number.isSafeInteger(value) &
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 
+/** Anything may be a file; an image says so. */
+const ofMediaType = (type: "image" | "file", mediaType: unknown, at: string): string | undefined => {
+  const isKnown = isText(mediaType) && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType)
+  return isKnown && (type === "file" || /^image\//i.test(mediaType))
+    ? undefined
+    : `${at} is ${show(mediaType)}; allowed: such as "${type === "image" ? "image/png" : "application/pdf"}"`
+}
+
+const ofAddress = (type: "image" | "file", url: unknown, mediaType: unknown, at: string): string | undefined => {
+  if (!isText(url) || !/^(?:https?:|data:|gs:)/i.test(url)) {
+    return `${at}.url is ${show(url)}; allowed: an address that begins with https:, http: or data:`
+  }
+  if (mediaType !== undefined) return ofMediaType(type, mediaType, `${at}.mediaType`)
+  if (!/^data:/i.test(url)) return undefined
+  const [, told] = /^data:([^,;]*)[^,]*,./i.exec(url.slice(0, 1000)) ?? []
+  if (told === undefined) return `${at}.url is ${show(url)}; allowed: such as "data:image/png;base64,iVBORw0KGgo="`
+  return type === "file" && told === "" ? undefined : ofMediaType(type, told, `${at}.url: its media type`)
+}
+
+const ofData = (type: "image" | "file", data: unknown, mediaType: unknown, at: string): string | undefined => {
+  if (!isText(data) && !(data instanceof Uint8Array && data.length > 0)) {
+    return `${at} has no url and no data; allowed: { url } or { data, mediaType } with base64 or bytes`
+  }
+  return typeof data === "string" && /^data:/i.test(data)
+    ? `${at}.data is ${show(data)}; allowed: base64 alone, or the whole as url`
+    : ofMediaType(type, mediaType, `${at}.mediaType`)
+}
+
 const ofPart = (part: unknown, at: string): string | undefined => {
   const { type, text, url, data, mediaType } = (part ?? {}) as Record<string, unknown>
   switch (type) {
@@ -60,17 +88,7 @@ const ofPart = (part: unknown, at: string): string | undefined => {
     case "image":
     case "file":
       if (url !== undefined && data !== undefined) return `${at} has both url and data; allowed: one of them`
-      if (url !== undefined) {
-        return isText(url) && /^(?:https?:|data:|gs:)/i.test(url)
-          ? undefined
-          : `${at}.url is ${show(url)}; allowed: an address that begins with https:, http: or data:`
-      }
-      if (!isText(data) && !(data instanceof Uint8Array && data.length > 0)) {
-        return `${at} has no url and no data; allowed: { url } or { data, mediaType } with base64 or bytes`
-      }
-      return isText(mediaType) && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType)
-        ? undefined
-        : `${at}.mediaType is ${show(mediaType)}; allowed: such as "image/png"`
+      return url === undefined ? ofData(type, data, mediaType, at) : ofAddress(type, url, mediaType, at)
     default:
       return `${at} is no part: its type is ${show(type)}; allowed: "text", "image", "file"`
   }
@@ -95,6 +113,8 @@ const ofMessage = (message: Message, index: number): string | undefined => {
     if (!Array.isArray(message.toolCalls)) return `${at}.toolCalls is ${show(message.toolCalls)}; allowed: an array`
     const bad = message.toolCalls.findIndex((call) => !isText(call?.id) || !isText(call?.name))
     if (bad !== -1) return `${at}.toolCalls[${bad}] has no id or no name; a tool call is { id, name, arguments }`
+    const unwritable = message.toolCalls.findIndex((call) => !isJson(call.arguments))
+    if (unwritable !== -1) return noJson(`${at}.toolCalls[${unwritable}].arguments`)
   }
   return undefined
 }
@@ -152,7 +172,20 @@ const ofTexts = ({ system, stop, metadata }: ChatRequest): string | undefined =>
 const ofShape = (shape: Shape, at: string): string | undefined => {
   if (!isObject(shape)) return `${at} is ${show(shape)}; allowed: a JSON schema or an Effect Schema`
   const schema = jsonSchemaOf(shape)
-  return Either.isLeft(schema) ? `${at} has no JSON schema: ${schema.left}` : undefined
+  if (Either.isLeft(schema)) return `${at} has no JSON schema: ${schema.left}`
+  return isJson(schema.right) ? undefined : noJson(at)
+}
+
+/** Whether a value can be written as JSON. A circle, a bigint, and what is nested too deep cannot. */
+const isJson = (value: unknown): boolean => Either.isRight(Either.try(() => JSON.stringify(value)))
+
+const noJson = (at: string): string =>
+  `${at} cannot be written as JSON; allowed: objects, arrays, texts, numbers, true, false and null, no circles`
+
+const ofExtra = ({ extra }: ChatRequest): string | undefined => {
+  if (extra === undefined) return undefined
+  if (!isObject(extra)) return `extra is ${show(extra)}; allowed: an object`
+  return isJson(extra) ? undefined : noJson("extra")
 }
 
 const ofTools = ({ tools, toolChoice, parallelToolCalls }: ChatRequest): string | undefined => {
@@ -194,4 +227,4 @@ const ofForms = ({ responseFormat, reasoning }: ChatRequest): string | undefined
     : `responseFormat is ${show(responseFormat)}; allowed: "text", "json" or { schema }`
 }
 
-const checks = [ofMessages, ofTexts, ofNumbers, ofTools, ofForms]
+const checks = [ofMessages, ofTexts, ofNumbers, ofTools, ofForms, ofExtra]
