@@ -96,6 +96,22 @@ describe("embed", () => {
     })
   )
 
+  it.effect("says what was changed, once for all batches, and where vectors are not as long as they were to be", () =>
+    Effect.gen(function* () {
+      const embed = (batch: EmbeddingBatch) => ({ ...lengths(batch), changes: ["taskType was left out."] })
+      const fuse = yield* make({ providers: [FakeProvider.make("a", { embed, maxEmbeddingInputs: 2 })] })
+
+      const response = yield* fuse.embed({ input: ["a", "b", "c"], dimensions: 3, taskType: "t" })
+      const fitting = yield* fuse.embed({ input: ["a", "b", "c"], dimensions: 1 })
+
+      assert.deepStrictEqual(response.changes, [
+        "taskType was left out.",
+        "dimensions is 1 instead of 3: the model has no other vectors."
+      ])
+      assert.deepStrictEqual(fitting.changes, ["taskType was left out."])
+    })
+  )
+
   it.effect("a provider that gives back other than a vector for each text is asked once more, then passed over", () =>
     Effect.gen(function* () {
       for (const embeddings of [[], [[1], [2]], [[]], [[Number.NaN]]]) {
@@ -127,6 +143,8 @@ describe("embed", () => {
     ["input[1] is", ["a", ""]],
     ["input[0] is", [7]],
     ["dimensions is", { input: "a", dimensions: 0 }],
+    ["taskType is", { input: "a", taskType: 7 }],
+    ["extra is", { input: "a", extra: [] }],
     ["the request is", null]
   ] as const) {
     it.effect(`a request is looked at before anybody is asked: ${message}`, () =>

@@ -1,5 +1,6 @@
 /** Vectors as a job for a provider. */
 import { Duration, Effect } from "effect"
+import * as Capabilities from "../model/Capabilities.ts"
 import type { EmbeddingBatch, EmbeddingResponse, ProviderEmbeddings } from "../model/Embedding.ts"
 import { InvalidRequestError, InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
@@ -25,6 +26,8 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
       ? undefined
       : new InvalidRequestError({ provider: name, reason: "capability", message: `${name}: ${what}` })
   },
+  hasToolResults: false,
+  tokens: () => Math.ceil(batch.input.reduce((sum, text) => sum + text.length, 0) / Capabilities.charactersPerToken),
   mayRetry: () => true,
   send: ({ provider, emit, watch, limits }, call, begun, time) => {
     const { name } = provider
@@ -47,7 +50,7 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
         }
         const nowMillis = Call.nowOf(call)
         Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.usage })
-        return Effect.succeed(respond(call, provider, answer, space, nowMillis))
+        return Effect.succeed(respond(call, provider, withLength(answer, batch), space, nowMillis))
       }
     })
   }
@@ -59,6 +62,14 @@ const problemOf = ({ embeddings }: ProviderEmbeddings, { input }: EmbeddingBatch
     : embeddings.some((vector) => !Array.isArray(vector) || vector.length === 0 || !vector.every(Number.isFinite))
       ? "a vector that is empty or holds what is no number"
       : undefined
+
+/** The answer, with a word on vectors that are not as long as they were to be. */
+const withLength = (answer: ProviderEmbeddings, { dimensions }: EmbeddingBatch): ProviderEmbeddings => {
+  const other = answer.embeddings.find(({ length }) => length !== dimensions)
+  if (dimensions === undefined || other === undefined) return answer
+  const change = `dimensions is ${other.length} instead of ${dimensions}: the model has no other vectors.`
+  return { ...answer, changes: [...(answer.changes ?? []), change] }
+}
 
 const respond = (
   call: Call.Call,
@@ -98,5 +109,13 @@ export const joined = (responses: ReadonlyArray<EmbeddingResponse>): EmbeddingRe
     undefined
   )
   const embeddings = responses.flatMap((it) => it.embeddings)
-  return responses.length === 1 ? last : { ...last, embeddings, ...(usage === undefined ? {} : { usage }) }
+  const changes = [...new Set(responses.flatMap((it) => it.changes ?? []))]
+  return responses.length === 1
+    ? last
+    : {
+        ...last,
+        embeddings,
+        ...(usage === undefined ? {} : { usage }),
+        ...(changes.length === 0 ? {} : { changes })
+      }
 }

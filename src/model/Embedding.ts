@@ -30,6 +30,8 @@ export interface ProviderEmbeddings {
   readonly usage?: Usage | undefined
   /** The provider's id of the exchange, for its support. */
   readonly requestId?: string | undefined
+  /** What of the request had to be left out or changed for this provider, one sentence each. */
+  readonly changes?: ReadonlyArray<string> | undefined
 }
 
 /** The vectors, who made them, and the whole story of how. */
@@ -60,10 +62,17 @@ export const normalize = (
   }
   const bad = texts.findIndex((text) => typeof text !== "string" || text === "")
   if (bad !== -1) return refuse(`input[${bad}] is ${show(texts[bad])}; allowed: a text that is not empty`)
-  const { dimensions } = request
-  return dimensions === undefined || (Number.isSafeInteger(dimensions) && dimensions > 0)
-    ? Either.right({ ...request, input: texts })
-    : refuse(`dimensions is ${show(dimensions)}; allowed: a whole number from 1`)
+  const { dimensions, taskType, extra } = request
+  if (dimensions !== undefined && !(Number.isSafeInteger(dimensions) && dimensions > 0)) {
+    return refuse(`dimensions is ${show(dimensions)}; allowed: a whole number from 1`)
+  }
+  if (taskType !== undefined && typeof taskType !== "string") {
+    return refuse(`taskType is ${show(taskType)}; allowed: a text`)
+  }
+  if (extra !== undefined && (typeof extra !== "object" || extra === null || Array.isArray(extra))) {
+    return refuse(`extra is ${show(extra)}; allowed: an object`)
+  }
+  return Either.right({ ...request, input: texts })
 }
 
 const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))

@@ -43,7 +43,7 @@ export interface Draft {
  */
 export const settle = (head: Reply.Head, draft: Draft): Read => {
   const { text, toolCalls, reasoning, refusal, model, usage, opaque } = draft
-  const told = finishReasons.get(draft.stopped?.toLowerCase() ?? "") ?? "unknown"
+  const told = reasonOf(draft.stopped)
   if (draft.blockedPrompt !== undefined) {
     return Either.left(blocked(head, `the prompt was blocked (${draft.blockedPrompt})`, "prompt"))
   }
@@ -97,8 +97,14 @@ export const toolCall = (id: string, name: string, written: string): ToolCall =>
 const blocked = (head: Reply.Head, what: string, stage: "prompt" | "response" = "response"): ContentPolicyError =>
   new ContentPolicyError({ ...Reply.fieldsOf(head, what), stage })
 
+/** What a word means. Gemini's compatible endpoint says its own word after one of OpenAI's kind: `content_filter: SPII`. */
+const reasonOf = (stopped = ""): FinishReason | "refusal" | "error" | "overloaded" | "invalid" => {
+  const [kind = "", own = ""] = stopped.toLowerCase().split(":")
+  return finishReasons.get(own.trim()) ?? finishReasons.get(kind.trim()) ?? "unknown"
+}
+
 /**
- * The vendors' words. Together says `eos`, Mistral `model_length`, DeepSeek gives up for lack of resources, Gemini says
+ * The vendors' words. Together says `eos`, Mistral `model_length`, DeepSeek gives up for lack of resources, vLLM aborts, Gemini says
  * what was wrong with a call of a tool.
  */
 const finishReasons: ReadonlyMap<string, FinishReason | "refusal" | "error" | "overloaded" | "invalid"> = new Map(
@@ -115,10 +121,10 @@ const finishReasons: ReadonlyMap<string, FinishReason | "refusal" | "error" | "o
       [
         "invalid",
         `malformed_function_call unexpected_tool_call too_many_tool_calls malformed_response
-        missing_thought_signature`
+        missing_thought_signature function_call_filter`
       ],
       ["refusal", "refusal"],
-      ["error", "error"],
+      ["error", "error abort"],
       ["overloaded", "insufficient_system_resource"]
     ] as const
   ).flatMap(([reason, words]) => words.split(/\s+/).map((word) => [word, reason] as const))

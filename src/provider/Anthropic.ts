@@ -14,6 +14,7 @@ import * as EventStream from "./EventStream.ts"
 import * as Exchange from "./Exchange.ts"
 import * as Provider from "./Provider.ts"
 import * as VendorTag from "./VendorTag.ts"
+import * as Writing from "./Writing.ts"
 
 // Options
 
@@ -55,12 +56,13 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const open = Exchange.open(client, endpoint)
   const target = { ...options, name }
 
+  const writing = (request: ChatRequest) => Writing.of(name, () => AnthropicRequest.make(request, target))
   const complete = (request: ChatRequest) =>
-    Effect.flatMap(AnthropicRequest.make(request, target), ({ body, changes, reading }) =>
+    Effect.flatMap(writing(request), ({ body, changes, reading }) =>
       Effect.flatMap(post(body), (reply) => Answer.withChanges(AnthropicAnswer.read(reply, reading), changes))
     )
   const stream = (request: ChatRequest) =>
-    Effect.flatMap(AnthropicRequest.make(request, target), ({ body, changes, reading }) =>
+    Effect.flatMap(writing(request), ({ body, changes, reading }) =>
       EventStream.open(AnthropicStream.make(reading, changes), open({ stream: true, ...body }))
     )
   const capabilities = { ...defaultsOf(model), ...options.capabilities }

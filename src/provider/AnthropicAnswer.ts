@@ -64,12 +64,24 @@ const toolCall = (block: unknown) => {
   return [{ id, name, arguments: Json.at(block, "input") ?? {} }]
 }
 
+/** What a body says of usage, as far as it is looked at; what is no number of tokens is left out. */
+export const countsIn = (usage: unknown): object => {
+  const details = Json.count(Json.at(usage, "output_tokens_details", "thinking_tokens"))
+  const counts = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].flatMap(
+    (key) => {
+      const count = Json.count(Json.at(usage, key))
+      return count === undefined ? [] : [[key, count] as const]
+    }
+  )
+  return {
+    ...Object.fromEntries(counts),
+    ...(details === undefined ? {} : { output_tokens_details: { thinking_tokens: details } })
+  }
+}
+
 /** Usage in one meaning: Anthropic leaves what it wrote to its cache and read from it out of `input_tokens`. */
 export const usageOf = (usage: unknown): Usage | undefined => {
-  const tokens = (...path: ReadonlyArray<string>) => {
-    const count = Json.number(Json.at(usage, ...path))
-    return count !== undefined && count >= 0 ? count : undefined
-  }
+  const tokens = (...path: ReadonlyArray<string>) => Json.count(Json.at(usage, ...path))
   const [input, output] = [tokens("input_tokens"), tokens("output_tokens")]
   if (input === undefined || output === undefined) return undefined
   const cached = tokens("cache_read_input_tokens")
@@ -78,6 +90,6 @@ export const usageOf = (usage: unknown): Usage | undefined => {
     inputTokens: input + (tokens("cache_creation_input_tokens") ?? 0) + (cached ?? 0),
     outputTokens: output,
     ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning })
+    ...(reasoning === undefined ? {} : { reasoningTokens: Math.min(reasoning, output) })
   }
 }

@@ -27,29 +27,54 @@ const whole = (): AnswerText => {
   }
 }
 
-/** The last brace closes the object around the answer, so that braces are kept back until more comes. */
+/** How long the beginning of the object may be, in characters; a longer one is no beginning but the answer itself. */
+const maxOpening = 1024
+
+/** The last brace closes the object around the answer, so that braces and the blanks around them are kept back. */
 const under = (key: string): AnswerText => {
   const opening = new RegExp(`^\\s*\\{\\s*"${key}"\\s*:\\s*`)
   let isOpen = false
-  let kept = ""
+  let isBare = false
+  let kept: Array<string> = []
+  const takeOpening = (piece: string): string | undefined => {
+    const begun = kept.join("") + piece
+    const [found] = opening.exec(begun) ?? []
+    isOpen = found !== undefined
+    isBare = !isOpen && begun.length > maxOpening
+    kept = isOpen || isBare ? [] : [begun]
+    return isOpen ? begun.slice(found?.length) : isBare ? begun : undefined
+  }
   return {
     take: (piece) => {
-      kept += piece
-      if (!isOpen) {
-        const [begun] = opening.exec(kept) ?? []
-        if (begun === undefined) return ""
-        isOpen = true
-        kept = kept.slice(begun.length)
+      const more = isOpen || isBare ? piece : takeOpening(piece)
+      if (more === undefined || isBare) return more ?? ""
+      const sure = endOfAnswer(more)
+      if (sure === 0) {
+        kept.push(more)
+        return ""
       }
-      const sure = kept.length - (/[\s}]*$/.exec(kept)?.[0].length ?? 0)
-      const text = kept.slice(0, sure)
-      kept = kept.slice(sure)
+      const text = kept.join("") + more.slice(0, sure)
+      kept = [more.slice(sure)]
       return text
     },
     end: () => {
-      const rest = isOpen ? kept.replace(/\s*\}\s*$/, "") : kept
-      kept = ""
-      return rest
+      const rest = kept.join("")
+      kept = []
+      return isOpen ? withoutBrace(rest) : rest
     }
   }
+}
+
+/** Where the blanks and braces at the end begin. */
+const endOfAnswer = (text: string): number => {
+  let end = text.length
+  while (end > 0 && isBlankOrBrace(text.charCodeAt(end - 1))) end--
+  return end
+}
+
+const isBlankOrBrace = (code: number): boolean => code === 0x7d || code === 0x20 || (code >= 0x09 && code <= 0x0d)
+
+const withoutBrace = (text: string): string => {
+  const trimmed = text.trimEnd()
+  return trimmed.endsWith("}") ? trimmed.slice(0, -1).trimEnd() : text
 }

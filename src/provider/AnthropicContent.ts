@@ -1,6 +1,7 @@
 /** The content of a message in Anthropic's Messages. */
 import { Either, Encoding } from "effect"
-import { type Content, type FilePart, type ImagePart, partsOf, type Source } from "../model/Message.ts"
+import { type Content, type FilePart, type ImagePart, partsOf } from "../model/Message.ts"
+import * as Media from "./Media.ts"
 import type { Notes } from "./Notes.ts"
 
 /** A block as the wire has it. */
@@ -34,26 +35,19 @@ export const shortened = (blocks: ReadonlyArray<Block>): unknown => {
   return blocks.length === 1 && first?.type === "text" ? first.text : blocks
 }
 
-/** Bytes that are here, or the address of those that are not. */
-interface Media {
-  readonly type: string | undefined
-  readonly url?: string
-  readonly base64?: string
-}
-
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"]
 
-const imageBlocks = (part: ImagePart, notes: Notes): ReadonlyArray<Block> => imageOf(mediaOf(part), notes)
+const imageBlocks = (part: ImagePart, notes: Notes): ReadonlyArray<Block> => imageOf(Media.of(part), notes)
 
-const imageOf = (media: Media, notes: Notes): ReadonlyArray<Block> => {
+const imageOf = (media: Media.Media, notes: Notes): ReadonlyArray<Block> => {
   if (media.url !== undefined) return addressed("image", media.url, notes)
-  const type = media.type === "image/jpg" ? "image/jpeg" : media.type
+  const { type } = media
   if (!imageTypes.includes(type ?? "")) return refuse(notes, `cannot read images of the type ${type}`)
   return [{ type: "image", source: { type: "base64", media_type: type, data: media.base64 } }]
 }
 
 const fileBlocks = (part: FilePart, notes: Notes): ReadonlyArray<Block> => {
-  const media = mediaOf(part)
+  const media = Media.of(part)
   const { type = "application/pdf" } = media
   if (type.startsWith("image/")) return imageOf(media, notes)
   return documentBlocks(media, type, notes).map((block) =>
@@ -61,7 +55,7 @@ const fileBlocks = (part: FilePart, notes: Notes): ReadonlyArray<Block> => {
   )
 }
 
-const documentBlocks = (media: Media, type: string, notes: Notes): ReadonlyArray<Block> => {
+const documentBlocks = (media: Media.Media, type: string, notes: Notes): ReadonlyArray<Block> => {
   const { url, base64 = "" } = media
   if (type === "application/pdf") {
     if (url !== undefined) return addressed("document", url, notes)
@@ -85,30 +79,4 @@ const addressed = (type: string, url: string, notes: Notes): ReadonlyArray<Block
 const refuse = (notes: Notes, obstacle: string): ReadonlyArray<Block> => {
   notes.obstacle ??= obstacle
   return []
-}
-
-const mediaOf = (source: Source): Media => {
-  if (source.url === undefined) {
-    const { data, mediaType } = source
-    const base64 = typeof data === "string" ? data.replace(/\s+/g, "") : Encoding.encodeBase64(data)
-    return { type: mediaType.toLowerCase(), base64 }
-  }
-  if (/^data:/i.test(source.url)) return inlined(source.url)
-  return { type: source.mediaType?.toLowerCase(), url: source.url }
-}
-
-/** `data:image/png;base64,aGk=`, or without `;base64` the bytes escaped as in an address. */
-const inlined = (url: string): Media => {
-  const comma = url.indexOf(",")
-  if (comma === -1) return { type: "unknown" }
-  const [type = "", ...parameters] = url.slice("data:".length, comma).toLowerCase().split(";")
-  const written = url.slice(comma + 1)
-  const bytes = Either.getOrElse(
-    Either.try(() => decodeURIComponent(written)),
-    () => written
-  )
-  const base64 = parameters.some((it) => it.trim() === "base64")
-    ? bytes.replace(/\s+/g, "")
-    : Encoding.encodeBase64(bytes)
-  return { type: type.trim() === "" ? "text/plain" : type.trim(), base64 }
 }

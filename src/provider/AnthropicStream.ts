@@ -58,27 +58,38 @@ const takeDelta = (progress: Progress, { delta, index }: StreamEvent): void => {
   const { draft, thoughts, answer } = progress
   if (delta?.type === "text_delta") takeText(progress, delta.text, index)
   else if (delta?.type === "thinking_delta") {
-    thoughts.add(index, "thinking", delta.thinking)
+    StreamDraft.keep(draft, thoughts.add(index, "thinking", delta.thinking))
     StreamDraft.addReasoning(draft, delta.thinking)
-  } else if (delta?.type === "signature_delta") thoughts.add(index, "signature", delta.signature)
-  else if (delta?.type === "input_json_delta") {
+  } else if (delta?.type === "signature_delta") {
+    StreamDraft.keep(draft, thoughts.add(index, "signature", delta.signature))
+  } else if (delta?.type === "input_json_delta") {
     const piece = Json.text(delta.partial_json) ?? ""
     const call = draft.calls.findLast(({ key }) => key === index)
-    if (answer !== undefined && answer.index === index) StreamDraft.addText(draft, answer.text.take(piece))
+    if (answer !== undefined && answer.index === index) takeAnswer(draft, answer.text, piece)
     else if (call !== undefined) StreamDraft.addArguments(draft, call, piece)
   }
+}
+
+const takeAnswer = (draft: StreamDraft.StreamDraft, answer: AnthropicAnswerText.AnswerText, piece: string): void => {
+  const text = answer.take(piece)
+  StreamDraft.keep(draft, piece.length - text.length)
+  StreamDraft.addText(draft, text)
 }
 
 const takeText = (progress: Progress, text: unknown, index: unknown): void => {
   const { draft, thoughts, reading } = progress
   thoughts.add(index, "text", text)
   if (reading.answerTool === undefined) StreamDraft.addText(draft, text)
-  else progress.words += Json.text(text) ?? ""
+  else {
+    const words = Json.text(text) ?? ""
+    progress.words += words
+    StreamDraft.keep(draft, words.length)
+  }
 }
 
 const takeBlock = (progress: Progress, { content_block: block, index }: StreamEvent): void => {
   const { draft, thoughts } = progress
-  thoughts.begin(index, block)
+  StreamDraft.keep(draft, thoughts.begin(index, block))
   if (block?.type === "text") takeText(progress, block.text, index)
   else if (block?.type === "thinking") StreamDraft.addReasoning(draft, block.thinking)
   else if (block?.type === "tool_use") takeCall(progress, block, index)
@@ -97,7 +108,7 @@ const takeCall = (progress: Progress, block: Block, index: unknown): void => {
   } else if (answer === undefined) {
     const text = AnthropicAnswerText.make(reading.answerTool?.key)
     progress.answer = { index, text }
-    StreamDraft.addText(draft, text.take(given))
+    takeAnswer(draft, text, given)
   }
 }
 
@@ -121,8 +132,7 @@ const finish = (progress: Progress): void => {
 
 /** Usage is cumulative: what is said later replaces, what is left out stays. */
 const takeUsage = (draft: StreamDraft.StreamDraft, usage: unknown): void => {
-  const said = Object.entries(Json.isRecord(usage) ? usage : {}).filter(([, value]) => value !== null)
-  draft.usage = { ...(draft.usage as object | undefined), ...Object.fromEntries(said) }
+  draft.usage = { ...(draft.usage as object | undefined), ...AnthropicAnswer.countsIn(usage) }
 }
 
 /** How the events of one answer are read. */

@@ -45,10 +45,13 @@ const keptOf = (block: unknown): ReadonlyArray<Block> => {
   }
 }
 
-/** Gathers the blocks of an answer that streams in, as far as `opaqueOf` looks at them. */
+/**
+ * Gathers the blocks of an answer that streams in, as far as `opaqueOf` looks at them. What takes something in gives back
+ * about how much is kept of it, in characters.
+ */
 export interface Gatherer {
-  readonly begin: (index: unknown, block: unknown) => void
-  readonly add: (index: unknown, to: "thinking" | "signature" | "text", piece: unknown) => void
+  readonly begin: (index: unknown, block: unknown) => number
+  readonly add: (index: unknown, to: "thinking" | "signature" | "text", piece: unknown) => number
   readonly clear: () => void
   readonly blocks: () => ReadonlyArray<unknown>
 }
@@ -68,6 +71,7 @@ export const gatherer = (): Gatherer => {
   return {
     begin: (index, block) => {
       const text = (key: string) => Json.text(Json.at(block, key)) ?? ""
+      const kept = ["thinking", "signature", "data", "id"].reduce((sum, key) => sum + text(key).length, 64)
       blocks.push({
         index,
         type: Json.at(block, "type"),
@@ -78,12 +82,17 @@ export const gatherer = (): Gatherer => {
         text: "",
         length: 0
       })
+      return kept
     },
     add: (index, to, piece) => {
       const block = typeof piece === "string" ? blocks.findLast((it) => it.index === index) : undefined
-      if (block === undefined || typeof piece !== "string") return
-      if (to === "text") block.length += piece.length
-      else block[to] += piece
+      if (block === undefined || typeof piece !== "string") return 0
+      if (to === "text") {
+        block.length += piece.length
+        return 0
+      }
+      block[to] += piece
+      return piece.length
     },
     clear: () => {
       blocks = []

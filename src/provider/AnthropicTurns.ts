@@ -6,6 +6,7 @@ import * as AnthropicContent from "./AnthropicContent.ts"
 import * as AnthropicThoughts from "./AnthropicThoughts.ts"
 import * as Json from "./Json.ts"
 import type { Notes } from "./Notes.ts"
+import * as ToolNames from "./ToolNames.ts"
 
 type Block = AnthropicContent.Block
 
@@ -81,8 +82,15 @@ const addAnswer = (draft: Draft, message: AssistantMessage, family: string, note
 }
 
 const callOf = (draft: Draft, call: ToolCall, notes: Notes): AnthropicThoughts.Call => {
-  const block = { type: "tool_use", id: freeId(draft, call.id), name: plain(call.name), input: inputOf(call, notes) }
+  const block = { type: "tool_use", id: freeId(draft, call.id), name: nameOf(call, notes), input: inputOf(call, notes) }
   return { id: call.id, block }
+}
+
+/** Models call tools by names that no vendor takes back, such as `functions.search`. */
+const nameOf = ({ name }: ToolCall, notes: Notes): string => {
+  const sent = ToolNames.plain(name)
+  if (sent !== name) notes.changes.add(`messages call the tool ${name} ${sent}: the vendor takes no such name.`)
+  return sent
 }
 
 const inputOf = ({ name, arguments: given, rawArguments }: ToolCall, notes: Notes): object => {
@@ -92,7 +100,7 @@ const inputOf = ({ name, arguments: given, rawArguments }: ToolCall, notes: Note
   return {}
 }
 
-/** Letters, digits, `_` and `-` are all that the wire takes in an id and a name. */
+/** Letters, digits, `_` and `-` are all that the wire takes in an id. */
 const plain = (text: string): string => text.replace(/[^\w-]/g, "_")
 
 /** An id that no call before has: vendors number the calls of every answer anew. */

@@ -84,6 +84,7 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
     if (draft.error !== undefined) return Either.left(HttpFailure.inBand({ ...head, error: draft.error }))
     if (draft.broken !== undefined) return Either.left(interrupted(head, draft.broken))
     if (whole?.isOverfull()) return Either.left(Reply.tooLarge(head))
+    if (draft.kept > head.maxBytes) return Either.left(Reply.tooLarge(head))
     if (decoder.isOverfull) return end(tooLong(head))
     if (Either.isLeft(feeding)) return end(interrupted(head, malformed))
     return draft.isOver ? end() : undefined

@@ -5,6 +5,7 @@ import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
 import * as Json from "./Json.ts"
 import * as Reply from "./Reply.ts"
+import * as ToolNames from "./ToolNames.ts"
 
 /** The name of this wire, for what belongs to it. */
 export const wireName = "gemini"
@@ -22,7 +23,7 @@ export interface Mark {
  * The answer that a body is, or the error that it is instead. A stream that was not asked for as events is an array of
  * the same bodies.
  */
-export const read = (reply: Reply.Reply): Answer.Read => {
+export const read = (reply: Reply.Reply, names: ToolNames.ToolNames): Answer.Read => {
   const bodies = Array.isArray(reply.json) ? Json.list(reply.json) : [reply.json]
   const first = (...path: ReadonlyArray<string>) => firstText(bodies, (body) => Json.at(body, ...path))
   const candidates = bodies.map(candidateOf)
@@ -34,12 +35,12 @@ export const read = (reply: Reply.Reply): Answer.Read => {
   return Answer.settle(Reply.named(reply, first("responseId")), {
     text: textOf(parts, false),
     model: first("modelVersion"),
-    toolCalls: parts.filter(isCall).map(toolCall),
+    toolCalls: ToolNames.ownCalls(parts.filter(isCall).map(toolCall), names),
     reasoning: textOf(parts, true),
     refusal: undefined,
-    blockedPrompt: first("promptFeedback", "blockReason"),
+    blockedPrompt: firstText(bodies, blockReasonOf),
     stopped,
-    usage: usageOf(bodies.reduce<object>((said, body) => Object.assign(said, Json.at(body, "usageMetadata")), {})),
+    usage: usageOf(Object.assign({}, ...bodies.map((body) => countsIn(Json.at(body, "usageMetadata"))))),
     opaque: opaqueOf(reply.provider, marksOf(parts))
   })
 }
@@ -51,6 +52,12 @@ export const candidateOf = (body: unknown): unknown =>
 /** Why the model stopped; a word that says nothing is none. */
 export const stoppedOf = (word: unknown): string | undefined =>
   word === "FINISH_REASON_UNSPECIFIED" ? undefined : Json.text(word)
+
+/** Why the prompt was blocked; a word that says nothing is none. */
+export const blockReasonOf = (body: unknown): string | undefined => {
+  const word = Json.text(Json.at(body, "promptFeedback", "blockReason"))
+  return word !== undefined && /^BLOCK(?:ED)?_REASON_UNSPECIFIED$/.test(word) ? undefined : word
+}
 
 const firstText = (values: ReadonlyArray<unknown>, get: (value: unknown) => unknown): string | undefined =>
   values.map((value) => Json.text(get(value))).find((text) => text !== undefined)
@@ -107,19 +114,34 @@ export const marksIn =
     return { id: Json.text(Json.at(found, "id")), thoughtSignature: Json.text(Json.at(found, "thoughtSignature")) }
   }
 
+const counts = [
+  "promptTokenCount",
+  "toolUsePromptTokenCount",
+  "cachedContentTokenCount",
+  "candidatesTokenCount",
+  "thoughtsTokenCount",
+  "totalTokenCount"
+] as const
+
+/** The numbers in what a body says of usage; what is none is left out. */
+export const countsIn = (usage: unknown): Readonly<Partial<Record<(typeof counts)[number], number>>> =>
+  Object.fromEntries(
+    counts.flatMap((key) => {
+      const count = Json.count(Json.at(usage, key))
+      return count === undefined ? [] : [[key, count] as const]
+    })
+  )
+
 /** Usage in one meaning: Gemini counts its cache into the prompt, but leaves thoughts out of the candidates. */
 export const usageOf = (usage: unknown): Usage | undefined => {
-  const tokens = (key: string) => {
-    const count = Json.number(Json.at(usage, key))
-    return count !== undefined && count >= 0 ? count : undefined
-  }
-  const prompt = tokens("promptTokenCount")
-  if (prompt === undefined) return undefined
-  const [cached, thoughts] = [tokens("cachedContentTokenCount"), tokens("thoughtsTokenCount")]
-  const input = prompt + (tokens("toolUsePromptTokenCount") ?? 0)
+  const said = countsIn(usage)
+  if (said.promptTokenCount === undefined) return undefined
+  const input = said.promptTokenCount + (said.toolUsePromptTokenCount ?? 0)
+  const { cachedContentTokenCount: cached, thoughtsTokenCount: thoughts, totalTokenCount: total = input } = said
+  const written = said.candidatesTokenCount ?? Math.max(0, total - input - (thoughts ?? 0))
   return {
     inputTokens: input,
-    outputTokens: (tokens("candidatesTokenCount") ?? 0) + (thoughts ?? 0),
+    outputTokens: written + (thoughts ?? 0),
     ...(cached === undefined ? {} : { cachedInputTokens: Math.min(cached, input) }),
     ...(thoughts === undefined ? {} : { reasoningTokens: thoughts })
   }

@@ -3,7 +3,9 @@ import type { ToolCall } from "../model/ChatResponse.ts"
 import { type AssistantMessage, type Message, partsOf, type ToolMessage, textOf } from "../model/Message.ts"
 import * as GeminiAnswer from "./GeminiAnswer.ts"
 import * as GeminiParts from "./GeminiParts.ts"
+import * as GeminiVersion from "./GeminiVersion.ts"
 import * as Json from "./Json.ts"
+import type { ToolNames } from "./ToolNames.ts"
 
 /** A turn as it is sent. */
 export interface Turn {
@@ -11,23 +13,27 @@ export interface Turn {
   readonly parts: ReadonlyArray<object>
 }
 
-/** The signature that Google documents for calls that no Gemini made. */
-const foreignSignature = "skip_thought_signature_validator"
+/** What is known beside the conversation. */
+export interface Given {
+  /** Whether the model refuses calls without a signature. */
+  readonly signs: boolean
+  readonly names: ToolNames
+  /** What cannot be sent as it is. */
+  readonly changes: Set<string>
+}
 
-/**
- * The turns of a conversation without its system messages: what the same one says in a row becomes one turn. `signs`
- * says whether the model refuses calls without a signature; what cannot be sent as it is goes into `changes`.
- */
-export const make = (messages: ReadonlyArray<Message>, signs: boolean, changes: Set<string>): ReadonlyArray<Turn> => {
+/** The turns of a conversation without its system messages: what the same one says in a row becomes one turn. */
+export const make = (messages: ReadonlyArray<Message>, given: Given): ReadonlyArray<Turn> => {
+  const { changes } = given
   const turns: Array<{ readonly role: Turn["role"]; readonly parts: Array<object> }> = []
   const calls: Calls = new Map()
   for (const message of inCallOrder(messages)) {
     if (message.role === "system") continue
     const parts =
       message.role === "assistant"
-        ? assistantParts(message, calls, signs, changes)
+        ? assistantParts(message, calls, given)
         : message.role === "tool"
-          ? toolParts(message, calls, changes)
+          ? toolParts(message, calls, given)
           : GeminiParts.make(message.content, changes)
     const role = message.role === "assistant" ? "model" : "user"
     const last = turns.at(-1)
@@ -60,8 +66,7 @@ type Calls = Map<string, { readonly id?: string; readonly name: string }>
 const assistantParts = (
   { content, toolCalls = [], opaque }: AssistantMessage,
   calls: Calls,
-  signs: boolean,
-  changes: Set<string>
+  { signs, names, changes }: Given
 ): ReadonlyArray<object> => {
   const isOwn = opaque?.wire === GeminiAnswer.wireName
   if (opaque !== undefined && !isOwn) changes.add("reasoning of another vendor was left out")
@@ -71,12 +76,12 @@ const assistantParts = (
     ...toolCalls.map((call, index) => {
       const mark = marks(index)
       // Only ids that Gemini gave go back: not every version of the wire knows them.
-      const sent = { ...(mark?.id === call.id ? { id: call.id } : {}), name: call.name }
+      const sent = { ...(mark?.id === call.id ? { id: call.id } : {}), name: names.sent(call.name) }
       calls.set(call.id, sent)
       return {
         functionCall: { ...sent, args: argumentsOf(call, changes) },
         // Of calls side by side only the first is signed.
-        thoughtSignature: mark?.thoughtSignature ?? (signs && index === 0 ? foreignSignature : undefined)
+        thoughtSignature: mark?.thoughtSignature ?? (signs && index === 0 ? GeminiVersion.foreignSignature : undefined)
       }
     })
   ]
@@ -100,9 +105,9 @@ const argumentsOf = ({ arguments: given, rawArguments }: ToolCall, changes: Set<
 const toolParts = (
   { toolCallId, content, isError }: ToolMessage,
   calls: Calls,
-  changes: Set<string>
+  { names, changes }: Given
 ): ReadonlyArray<object> => {
-  const call = calls.get(toolCallId) ?? { name: toolCallId }
+  const call = calls.get(toolCallId) ?? { name: names.sent(toolCallId) }
   const response = { [isError === true ? "error" : "result"]: textOf(content) }
   const shown = partsOf(content).filter(({ type }) => type !== "text")
   return [{ functionResponse: { ...call, response } }, ...GeminiParts.make(shown, changes)]

@@ -21,16 +21,18 @@ export const write = ({ input, dimensions, taskType, extra }: EmbeddingBatch, mo
   return others.length === 0 && only !== undefined ? only : { requests }
 }
 
-/** The vectors that a body holds, in the order of the texts. This wire tells no usage. */
+/** The vectors that a body holds, in the order of the texts. Not every model tells its usage. */
 export const read = (reply: Reply.Reply, model: string): Either.Either<ProviderEmbeddings, ProviderError> => {
   const { json, requestId } = reply
   const one = Json.at(json, "embedding")
   const all = one === undefined ? Json.at(json, "embeddings") : [one]
   if (!Array.isArray(all))
     return Either.left(new InvalidResponseError(Reply.fieldsOf(reply, "a body without embeddings")))
+  const inputTokens = Json.count(Json.at(json, "usageMetadata", "promptTokenCount"))
   return Either.right({
     embeddings: all.map((it) => Json.list(Json.at(it, "values")) as ReadonlyArray<number>),
     model,
+    ...(inputTokens === undefined ? {} : { usage: { inputTokens, outputTokens: 0 } }),
     ...(requestId === undefined ? {} : { requestId })
   })
 }

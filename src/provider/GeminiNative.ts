@@ -1,6 +1,6 @@
 /** Gemini by its own wire. */
 import * as HttpClient from "@effect/platform/HttpClient"
-import { Effect } from "effect"
+import { Effect, Either } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import * as Answer from "./Answer.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -12,6 +12,7 @@ import * as GeminiRequest from "./GeminiRequest.ts"
 import * as GeminiStream from "./GeminiStream.ts"
 import * as Provider from "./Provider.ts"
 import * as VendorTag from "./VendorTag.ts"
+import * as Writing from "./Writing.ts"
 
 // Make
 
@@ -32,21 +33,22 @@ const make = Effect.fnUntraced(function* (options: Endpoint.VendorOptions) {
   const open = Exchange.open(client, at(model, "streamGenerateContent"))
   const embedOne = Exchange.make(client, at(embeddingModel, "embedContent"))
   const embedAll = Exchange.make(client, at(embeddingModel, "batchEmbedContents"))
-  const written = (request: ChatRequest) => GeminiRequest.write(request, { ...options, name })
+  const writing = (request: ChatRequest) =>
+    Writing.of(name, () => Either.right(GeminiRequest.write(request, { ...options, name })))
   return Provider.make({
     name,
     model,
     limits,
     timeout,
     capabilities,
-    complete: (request) => {
-      const { body, changes } = written(request)
-      return Effect.flatMap(post(body), (reply) => Answer.withChanges(GeminiAnswer.read(reply), changes))
-    },
-    stream: (request) => {
-      const { body, changes } = written(request)
-      return EventStream.open(GeminiStream.wireOf(name, changes), open(body))
-    },
+    complete: (request) =>
+      Effect.flatMap(writing(request), ({ body, changes, names }) =>
+        Effect.flatMap(post(body), (reply) => Answer.withChanges(GeminiAnswer.read(reply, names), changes))
+      ),
+    stream: (request) =>
+      Effect.flatMap(writing(request), ({ body, changes, names }) =>
+        EventStream.open(GeminiStream.wireOf({ provider: name, names }, changes), open(body))
+      ),
     embed: (batch) => {
       const embed = batch.input.length === 1 ? embedOne : embedAll
       const body = GeminiEmbedding.write(batch, pathOf(embeddingModel))

@@ -1,6 +1,6 @@
 /** Gemini's parts: texts, images and files of a message. */
-import { Either, Encoding } from "effect"
 import { type Content, type FilePart, type ImagePart, partsOf } from "../model/Message.ts"
+import * as Media from "./Media.ts"
 
 /** The parts of a content as they are sent; what cannot be sent as it is goes into `changes`. */
 export const make = (content: Content, changes: Set<string>): ReadonlyArray<object> =>
@@ -13,31 +13,11 @@ export const make = (content: Content, changes: Set<string>): ReadonlyArray<obje
   })
 
 const mediaPart = (part: ImagePart | FilePart): object => {
-  if (part.url === undefined) {
-    const { data, mediaType } = part
-    return inline(mediaType, typeof data === "string" ? data : Encoding.encodeBase64(data))
-  }
-  return /^data:/i.test(part.url)
-    ? ofDataUrl(part.url, part.mediaType)
-    : { fileData: { mimeType: part.mediaType ?? byEnding(part.type, part.url), fileUri: part.url } }
+  const { type, url, base64 } = Media.of(part)
+  return url === undefined
+    ? { inlineData: { mimeType: type, data: base64 } }
+    : { fileData: { mimeType: type ?? byEnding(part.type, url), fileUri: url } }
 }
-
-const ofDataUrl = (url: string, mediaType: string | undefined): object => {
-  const comma = url.indexOf(",")
-  const head = url.slice("data:".length, Math.max(0, comma))
-  const data = unescaped(url.slice(comma + 1))
-  const [type = ""] = head.split(";")
-  const isBase64 = /;\s*base64\s*$/i.test(head)
-  return inline(mediaType ?? (type === "" ? "text/plain" : type), isBase64 ? data : Encoding.encodeBase64(data))
-}
-
-const inline = (mimeType: string, data: string): object => ({ inlineData: { mimeType, data } })
-
-const unescaped = (text: string): string =>
-  Either.getOrElse(
-    Either.try(() => decodeURIComponent(text)),
-    () => text
-  )
 
 const endings: Readonly<Record<string, string>> = {
   png: "image/png",

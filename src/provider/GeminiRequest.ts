@@ -7,11 +7,14 @@ import * as GeminiContents from "./GeminiContents.ts"
 import * as GeminiFormat from "./GeminiFormat.ts"
 import * as GeminiVersion from "./GeminiVersion.ts"
 import * as Json from "./Json.ts"
+import * as ToolNames from "./ToolNames.ts"
 
 /** A body, and what of the request had to be left out or changed for it, one sentence each. */
 export interface Written {
   readonly body: object
   readonly changes: ReadonlyArray<string>
+  /** How the names of tools are sent, and how they come back. */
+  readonly names: ToolNames.ToolNames
 }
 
 /** What a provider adds to a request. */
@@ -23,17 +26,21 @@ export interface Target extends Pick<Endpoint.VendorOptions, "model" | "maxToken
 export const write = (request: ChatRequest, target: Target): Written => {
   const { tools = [], extra } = request
   const changes = new Set(leftOut(request))
+  const names = ToolNames.make(request, ToolNames.begun, (name, sent) => {
+    changes.add(`the tool ${name} was called ${sent}, as the vendor does not take its name`)
+  })
+  const signs = !GeminiVersion.isBeforeThree(target.model)
   const format = GeminiFormat.make(request, target, changes)
   const config = { ...generationConfigOf(request, target), ...format.fields }
   const body = {
-    contents: GeminiContents.make(request.messages, !GeminiVersion.isBeforeThree(target.model), changes),
+    contents: GeminiContents.make(request.messages, { signs, names, changes }),
     systemInstruction: systemOf(request, format.instruction),
-    tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools.map(declarationOf) }],
-    toolConfig: tools.length === 0 ? undefined : toolConfigOf(request),
+    tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools.map((tool) => declarationOf(tool, names)) }],
+    toolConfig: tools.length === 0 ? undefined : toolConfigOf(request, names),
     ...extra,
     generationConfig: filled({ ...config, ...recordOf(extra?.generationConfig) })
   }
-  return { body, changes: [...changes].map((change) => `${change}.`) }
+  return { body, changes: [...changes].map((change) => `${change}.`), names }
 }
 
 const recordOf = (value: unknown): object => (Json.isRecord(value) ? value : {})
@@ -48,18 +55,18 @@ const systemOf = ({ system, messages }: ChatRequest, instruction: string | undef
   return parts.length === 0 ? undefined : { parts }
 }
 
-const declarationOf = ({ name, description, parameters }: Tool): object => ({
-  name,
+const declarationOf = ({ name, description, parameters }: Tool, names: ToolNames.ToolNames): object => ({
+  name: names.sent(name),
   description,
   parametersJsonSchema: parameters === undefined ? undefined : GeminiFormat.schemaOf(parameters)
 })
 
-const toolConfigOf = ({ toolChoice }: ChatRequest): object | undefined => {
+const toolConfigOf = ({ toolChoice }: ChatRequest, names: ToolNames.ToolNames): object | undefined => {
   if (toolChoice === undefined) return undefined
   return {
     functionCallingConfig:
       typeof toolChoice === "object"
-        ? { mode: "ANY", allowedFunctionNames: [toolChoice.name] }
+        ? { mode: "ANY", allowedFunctionNames: [names.sent(toolChoice.name)] }
         : { mode: { auto: "AUTO", none: "NONE", required: "ANY" }[toolChoice] }
   }
 }

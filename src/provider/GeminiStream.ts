@@ -5,11 +5,11 @@ import * as GeminiPartialArgs from "./GeminiPartialArgs.ts"
 import * as Json from "./Json.ts"
 import * as Reply from "./Reply.ts"
 import * as StreamDraft from "./StreamDraft.ts"
+import type { ToolNames } from "./ToolNames.ts"
 
 /** A piece as far as it is looked at. Nobody promises the shape: what does not fit throws, and is malformed. */
 interface StreamChunk {
   readonly candidates?: unknown
-  readonly promptFeedback?: { readonly blockReason?: unknown } | null
   readonly usageMetadata?: unknown
   readonly modelVersion?: unknown
   readonly responseId?: unknown
@@ -29,7 +29,13 @@ interface Part {
   readonly functionCall?: GeminiPartialArgs.CallPiece | null
 }
 
-const take = (draft: StreamDraft.StreamDraft, event: unknown, provider: string): void => {
+/** Who is asked, and what was asked. */
+export interface Asked {
+  readonly provider: string
+  readonly names: ToolNames
+}
+
+const take = (draft: StreamDraft.StreamDraft, event: unknown, asked: Asked): void => {
   const chunk = event as StreamChunk
   const isForeign = chunk.candidates === undefined && (chunk.message !== undefined || chunk.detail !== undefined)
   if (isForeign || Reply.holdsError(chunk)) {
@@ -40,39 +46,42 @@ const take = (draft: StreamDraft.StreamDraft, event: unknown, provider: string):
   draft.model ??= Json.text(chunk.modelVersion)
   draft.requestId ??= Json.text(chunk.responseId)
   // Every piece says the usage so far; what a later one leaves out stays.
-  if (chunk.usageMetadata) draft.usage = Object.assign({}, draft.usage, chunk.usageMetadata)
-  draft.blockedPrompt ??= Json.text(chunk.promptFeedback?.blockReason)
+  if (chunk.usageMetadata) draft.usage = { ...(draft.usage as object), ...GeminiAnswer.countsIn(chunk.usageMetadata) }
+  draft.blockedPrompt ??= GeminiAnswer.blockReasonOf(chunk)
   if (draft.blockedPrompt !== undefined) draft.stopped ??= draft.blockedPrompt
   const candidate = GeminiAnswer.candidateOf(chunk) as Candidate | undefined
-  for (const part of candidate?.content?.parts ?? []) takePart(draft, part, provider)
+  for (const part of candidate?.content?.parts ?? []) takePart(draft, part, asked)
   draft.stopped ??= GeminiAnswer.stoppedOf(candidate?.finishReason)
 }
 
-const takePart = (draft: StreamDraft.StreamDraft, part: Part, provider: string): void => {
-  if (part.functionCall) takeCall(draft, part.functionCall)
+const takePart = (draft: StreamDraft.StreamDraft, part: Part, { provider, names }: Asked): void => {
+  if (part.functionCall) takeCall(draft, part.functionCall, names)
   else if (part.thought === true) StreamDraft.addReasoning(draft, part.text)
   else StreamDraft.addText(draft, part.text)
   const marks = GeminiAnswer.markOf(part, part.functionCall ? draft.calls.at(-1)?.index : undefined)
   if (marks.length === 0) return
+  for (const { id = "", thoughtSignature = "" } of marks) {
+    StreamDraft.keep(draft, 64 + id.length + thoughtSignature.length)
+  }
   const earlier = draft.opaque?.value as Array<GeminiAnswer.Mark> | undefined
   if (earlier === undefined) draft.opaque = GeminiAnswer.opaqueOf(provider, marks)
   else earlier.push(...marks)
 }
 
 /** A call comes whole, unless the request asked for its arguments in pieces: then only the first one names it. */
-const takeCall = (draft: StreamDraft.StreamDraft, piece: GeminiPartialArgs.CallPiece): void => {
+const takeCall = (draft: StreamDraft.StreamDraft, piece: GeminiPartialArgs.CallPiece, names: ToolNames): void => {
   const name = Json.text(piece.name)
   const call = name === undefined ? draft.calls.at(-1) : StreamDraft.addCall(draft, undefined)
   if (call === undefined) return
   call.id ??= Json.text(piece.id)
-  call.name ??= name
+  call.name ??= name && names.own(name)
   GeminiPartialArgs.take(draft, call, piece)
 }
 
 /** How the pieces of this wire are read. There is no terminator: the finish reason is the end. */
-export const wireOf = (provider: string, changes: ReadonlyArray<string>): EventReader.Wire => ({
-  take: (draft, event) => take(draft, event, provider),
+export const wireOf = (asked: Asked, changes: ReadonlyArray<string>): EventReader.Wire => ({
+  take: (draft, event) => take(draft, event, asked),
   usage: GeminiAnswer.usageOf,
-  answer: GeminiAnswer.read,
+  answer: (reply) => GeminiAnswer.read(reply, asked.names),
   changes
 })

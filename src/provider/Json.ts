@@ -21,6 +21,10 @@ export const text = (value: unknown): string | undefined =>
 export const number = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) ? value : undefined
 
+/** The value if it is a number that something can be counted with: whole, and not below zero. */
+export const count = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
+
 /** The elements of an array; none if it is no array. */
 export const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 

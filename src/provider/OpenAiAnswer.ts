@@ -61,10 +61,7 @@ const toolCall = (call: unknown, index: number) => {
  * completion: xAI says how much, Gemini's compatible endpoint does not.
  */
 export const usageOf = (usage: unknown): Usage | undefined => {
-  const tokens = (...path: ReadonlyArray<string>) => {
-    const count = Json.number(Json.at(usage, ...path))
-    return count !== undefined && count >= 0 ? count : undefined
-  }
+  const tokens = (...path: ReadonlyArray<string>) => Json.count(Json.at(usage, ...path))
   const input = tokens("prompt_tokens")
   const total = tokens("total_tokens")
   const completion =
@@ -73,9 +70,11 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const hidden = Math.max(0, (total ?? 0) - input - completion)
   const cached = tokens("prompt_tokens_details", "cached_tokens") ?? tokens("prompt_cache_hit_tokens")
   const reasoning = tokens("completion_tokens_details", "reasoning_tokens") ?? (hidden > 0 ? hidden : undefined)
+  // More reasoning than completion is reasoning beside it, though no total says so.
+  const written = completion + hidden
   return {
     inputTokens: input,
-    outputTokens: completion + hidden,
+    outputTokens: reasoning !== undefined && reasoning > written ? completion + reasoning : written,
     ...(cached === undefined ? {} : { cachedInputTokens: Math.min(cached, input) }),
     ...(reasoning === undefined ? {} : { reasoningTokens: reasoning })
   }

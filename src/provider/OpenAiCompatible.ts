@@ -14,6 +14,7 @@ import * as OpenAiRequest from "./OpenAiRequest.ts"
 import * as OpenAiStream from "./OpenAiStream.ts"
 import * as Provider from "./Provider.ts"
 import * as VendorTag from "./VendorTag.ts"
+import * as Writing from "./Writing.ts"
 
 export type { Dialect, Effort, EmbeddingDialect } from "./OpenAiDialect.ts"
 
@@ -82,8 +83,10 @@ const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>)
     changes
   })
 
+  const writing = (request: ChatRequest, isStream: boolean) =>
+    Writing.of(name, () => OpenAiRequest.make(request, target, isStream))
   const complete = (request: ChatRequest) =>
-    Effect.flatMap(OpenAiRequest.make(request, target, false), (written) =>
+    Effect.flatMap(writing(request, false), (written) =>
       Effect.flatMap(post(written.body), (reply) =>
         Either.map(Answer.withChanges(wireOf(written).answer(reply), written.changes), (answer) =>
           OpenAiAnswerTool.answer(answer, written.answerTool)
@@ -91,7 +94,7 @@ const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>)
       )
     )
   const stream = (request: ChatRequest) =>
-    Effect.flatMap(OpenAiRequest.make(request, target, true), (written) =>
+    Effect.flatMap(writing(request, true), (written) =>
       OpenAiAnswerTool.parts(EventStream.open(wireOf(written), open(written.body)), written.answerTool)
     )
   return Provider.make({
@@ -129,7 +132,10 @@ const embedding = (
   return Effect.map(endpointOf(own, vendor, dialect.path ?? "/embeddings"), (endpoint) => {
     const post = Exchange.make(client, endpoint)
     return {
-      embed: (batch) => Effect.flatMap(post(OpenAiEmbeddings.body(batch, model, dialect)), OpenAiEmbeddings.read),
+      embed: (batch) => {
+        const { body, changes } = OpenAiEmbeddings.make(batch, model, dialect)
+        return Effect.flatMap(post(body), (reply) => OpenAiEmbeddings.read(reply, changes))
+      },
       embeddingSpace: options.embeddingSpace ?? `${vendor.name}/${model}`,
       maxEmbeddingInputs: dialect.maxInputs
     }

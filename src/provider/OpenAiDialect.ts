@@ -13,8 +13,8 @@ export interface EmbeddingDialect {
   readonly path?: string | undefined
   /** How many texts one request may hold. Default: unknown, so any number. */
   readonly maxInputs?: number | undefined
-  /** The field for the length of the vectors. Default: `dimensions`; Mistral's is `output_dimension`. */
-  readonly dimensionsField?: "dimensions" | "output_dimension" | undefined
+  /** The field for the length of the vectors; false: there is none. Default: `dimensions`; Mistral's is `output_dimension`. */
+  readonly dimensionsField?: "dimensions" | "output_dimension" | false | undefined
   /** Whether the encoding is asked for, always as `float`. Default: true. Base64 is understood all the same. */
   readonly encodingFormat?: boolean | undefined
 }
@@ -82,8 +82,11 @@ export interface Dialect {
    * vLLM's `continue_final_message`, or not at all. Default: `"plain"`.
    */
   readonly prefill?: "plain" | "prefix" | "continue" | false | undefined
-  /** What of an answer the vendor wants back: OpenRouter's `reasoning_details`, or Gemini's `extra_content` of tool calls. */
-  readonly opaque?: "reasoning_details" | "extra_content" | undefined
+  /**
+   * What of an answer the vendor wants back: OpenRouter's `reasoning_details`, Gemini's `extra_content` of tool calls, or
+   * DeepSeek's `reasoning_content`, which goes back where tools were called and nowhere else. Default: nothing.
+   */
+  readonly opaque?: "reasoning_details" | "extra_content" | "reasoning_content" | undefined
   /** Where embeddings differ; false: there are none. Default: as at OpenAI. */
   readonly embeddings?: EmbeddingDialect | false | undefined
 }
@@ -120,7 +123,7 @@ const words: Readonly<Partial<Record<keyof Dialect, ReadonlyArray<unknown>>>> = 
   turns: ["any", "merged"],
   userAfterTool: [true, false],
   prefill: ["plain", "prefix", "continue", false],
-  opaque: ["reasoning_details", "extra_content"]
+  opaque: ["reasoning_details", "extra_content", "reasoning_content"]
 }
 
 /** Looks at what a user says about a server; the error names the option, its value and what is allowed. */

@@ -8,17 +8,37 @@ import * as Json from "./Json.ts"
 import type { EmbeddingDialect } from "./OpenAiDialect.ts"
 import * as Reply from "./Reply.ts"
 
-/** The body of a request. */
-export const body = (batch: EmbeddingBatch, model: string, dialect: EmbeddingDialect): object => ({
-  model,
-  input: batch.input,
-  [dialect.dimensionsField ?? "dimensions"]: batch.dimensions,
-  encoding_format: dialect.encodingFormat === false ? undefined : "float",
-  ...batch.extra
-})
+/** A request, written. */
+export interface Written {
+  readonly body: object
+  /** What was left out or changed, one sentence each. */
+  readonly changes: ReadonlyArray<string>
+}
+
+/** Writes a request. */
+export const make = (batch: EmbeddingBatch, model: string, dialect: EmbeddingDialect): Written => {
+  const { dimensionsField = "dimensions", encodingFormat = true } = dialect
+  const changes = [
+    ...(batch.taskType === undefined ? [] : ["taskType was left out: the vendor does not take it."]),
+    ...(batch.dimensions === undefined || dimensionsField !== false
+      ? []
+      : ["dimensions was left out: the vendor cannot be told how long the vectors are to be."])
+  ]
+  const body = {
+    model,
+    input: batch.input,
+    ...(dimensionsField === false ? {} : { [dimensionsField]: batch.dimensions }),
+    encoding_format: encodingFormat ? "float" : undefined,
+    ...batch.extra
+  }
+  return { body, changes }
+}
 
 /** The vectors that a body holds, in the order of the texts; or the error that it is instead. */
-export const read = (reply: Reply.Reply): Either.Either<ProviderEmbeddings, ProviderError> => {
+export const read = (
+  reply: Reply.Reply,
+  changes: ReadonlyArray<string>
+): Either.Either<ProviderEmbeddings, ProviderError> => {
   const data = Json.at(reply.json, "data")
   if (!Array.isArray(data)) return Either.map(Answer.missing(reply, "data"), () => ({ embeddings: [] }))
   const { requestId } = reply
@@ -30,7 +50,8 @@ export const read = (reply: Reply.Reply): Either.Either<ProviderEmbeddings, Prov
       embeddings,
       ...(model === undefined ? {} : { model }),
       ...(usage === undefined ? {} : { usage }),
-      ...(requestId === undefined ? {} : { requestId })
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(changes.length === 0 ? {} : { changes })
     })
   )
 }
@@ -59,6 +80,6 @@ const floatsOf = (text: string): ReadonlyArray<number> | undefined => {
 
 /** Nothing is written but vectors. */
 const usageOf = (usage: unknown): Usage | undefined => {
-  const inputTokens = Json.number(Json.at(usage, "prompt_tokens"))
+  const inputTokens = Json.count(Json.at(usage, "prompt_tokens"))
   return inputTokens === undefined ? undefined : { inputTokens, outputTokens: 0 }
 }

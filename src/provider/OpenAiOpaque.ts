@@ -1,10 +1,13 @@
 /** What vendors of OpenAI's wire want back of their own answers. */
 import { Either } from "effect"
+import type { AssistantMessage } from "../model/Message.ts"
 import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type * as EventReader from "./EventReader.ts"
+import * as GeminiVersion from "./GeminiVersion.ts"
 import * as Json from "./Json.ts"
 import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
+import * as StreamDraft from "./StreamDraft.ts"
 
 /** The name of this wire in `OpaqueReasoning`. */
 export const wire = "openai-chat"
@@ -17,55 +20,97 @@ export interface SentBack {
 
 const nothing: SentBack = { ofMessage: {}, ofCall: () => ({}) }
 
-/** What of an earlier answer goes back to a provider: only what it wrote itself. */
-export const sentBack = (
-  opaque: OpaqueReasoning | undefined,
-  provider: string,
-  { opaque: field }: Dialect,
-  notes: Notes
-): SentBack => {
-  if (opaque === undefined) return nothing
-  const kept = field === undefined ? undefined : Json.at(opaque.value, field)
-  if (opaque.wire !== wire || opaque.provider !== provider || field === undefined || kept === undefined) {
-    notes.changes.add("messages lost the reasoning that only another provider can read.")
-    return nothing
-  }
-  if (field === "reasoning_details") return { ...nothing, ofMessage: { [field]: kept } }
-  const ofCall = (id: string) => {
-    const own = Json.at(kept, id)
-    return own === undefined ? {} : { [field]: own }
-  }
-  return { ...nothing, ofCall }
+/** What is known of a message and of who is asked. */
+export interface Given {
+  /** The name of the provider that is asked. */
+  readonly provider: string
+  readonly model: string
+  readonly field: Dialect["opaque"]
+  /** Whether tools were called since the user spoke. */
+  readonly hasCalls: boolean
 }
 
-/** Gathers from a whole message, or from the pieces of one. */
-const collector = (provider: string, field: NonNullable<Dialect["opaque"]>) => {
-  const details: Array<unknown> = []
-  let calls: Readonly<Record<string, unknown>> = {}
-  return {
-    /** Whether there was something. */
-    take: (message: unknown): boolean => {
-      const [pieces, own] =
-        field === "reasoning_details" ? [Json.list(Json.at(message, field)), {}] : [[], ofCalls(message)]
-      for (const piece of pieces) join(details, piece)
-      calls = { ...calls, ...own }
-      return pieces.length > 0 || Object.keys(own).length > 0
-    },
-    opaque: (): OpaqueReasoning | undefined => {
-      if (details.length > 0) return { wire, provider, value: { [field]: details } }
-      return Object.keys(calls).length > 0 ? { wire, provider, value: { [field]: calls } } : undefined
+/** What of an earlier answer goes back to a provider: only what it wrote itself, or what stands for it. */
+export const sentBack = (
+  { opaque, toolCalls = [] }: Pick<AssistantMessage, "opaque" | "toolCalls">,
+  { provider, model, field, hasCalls }: Given,
+  notes: Notes
+): SentBack => {
+  const isOwn = opaque?.wire === wire && opaque.provider === provider && field !== undefined
+  const kept = isOwn ? Json.at(opaque.value, field) : undefined
+  if (opaque !== undefined && kept === undefined) {
+    notes.changes.add("messages lost the reasoning that only another provider can read.")
+  }
+  switch (field) {
+    case undefined:
+      return nothing
+    case "reasoning_details":
+      return kept === undefined ? nothing : { ...nothing, ofMessage: { [field]: kept } }
+    case "reasoning_content":
+      // DeepSeek refuses calls without their reasoning, be it empty, and did refuse reasoning anywhere else.
+      return hasCalls ? { ...nothing, ofMessage: { [field]: Json.text(kept) ?? "" } } : nothing
+    case "extra_content": {
+      const first = toolCalls[0]?.id
+      return {
+        ...nothing,
+        ofCall: (id) => {
+          const own = Json.at(kept, id) ?? (id === first && GeminiVersion.isKnownToSign(model) ? unsigned : undefined)
+          return own === undefined ? {} : { [field]: own }
+        }
+      }
     }
   }
 }
 
-/** What stands beside tool calls, by their ids. */
-const ofCalls = (message: unknown): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    Json.list(Json.at(message, "tool_calls")).flatMap((call) => {
-      const [id, own] = [Json.text(Json.at(call, "id")), Json.at(call, "extra_content")]
-      return id === undefined || own === undefined ? [] : [[id, own] as const]
-    })
-  )
+/** Gemini refuses calls without a signature; of calls side by side the first has one. */
+const unsigned = { google: { thought_signature: GeminiVersion.foreignSignature } }
+
+/** Gathers from a whole message, or from the pieces of one. */
+const collector = (provider: string, field: NonNullable<Dialect["opaque"]>) => {
+  const details: Array<unknown> = []
+  const calls = new Map<string, unknown>()
+  let reasoning = ""
+  const take: Readonly<Record<typeof field, (message: unknown) => number>> = {
+    reasoning_details: (message) => {
+      const pieces = Json.list(Json.at(message, "reasoning_details"))
+      for (const piece of pieces) join(details, piece)
+      return pieces.reduce<number>((sum, piece) => sum + lengthOf(piece), 0)
+    },
+    reasoning_content: (message) => {
+      const piece = Json.text(Json.at(message, "reasoning_content")) ?? ""
+      reasoning += piece
+      return piece.length
+    },
+    extra_content: (message) => {
+      const own = ofCalls(message)
+      for (const [id, value] of own) calls.set(id, value)
+      return own.reduce((sum, [id, value]) => sum + id.length + lengthOf(value), 0)
+    }
+  }
+  const value = (): unknown => {
+    if (details.length > 0) return details
+    return calls.size > 0 ? Object.fromEntries(calls) : Json.text(reasoning)
+  }
+  return {
+    /** Gives back about how much it kept, in characters. */
+    take: take[field],
+    opaque: (): OpaqueReasoning | undefined => {
+      const kept = value()
+      return kept === undefined ? undefined : { wire, provider, value: { [field]: kept } }
+    }
+  }
+}
+
+const lengthOf = (value: unknown): number =>
+  Either.match(Json.write(value), { onLeft: () => 0, onRight: (it) => it.length })
+
+/** What stands beside tool calls, by the ids that the calls are handed out with. */
+const ofCalls = (message: unknown): ReadonlyArray<readonly [id: string, own: unknown]> =>
+  Json.list(Json.at(message, "tool_calls")).flatMap((call, place) => {
+    const own = Json.at(call, "extra_content")
+    const id = Json.text(Json.at(call, "id")) ?? `call_${Json.number(Json.at(call, "index")) ?? place}`
+    return own === undefined || own === null ? [] : [[id, own] as const]
+  })
 
 /** The texts of a detail come in pieces; its signature comes with the last. What is encrypted comes whole. */
 const join = (details: Array<unknown>, piece: unknown): void => {
@@ -96,7 +141,9 @@ export const gathering = (
     ...read,
     take: (draft, event) => {
       const choice = Json.list(Json.at(event, "choices"))[0]
-      if (take(Json.at(choice, "delta") ?? Json.at(choice, "message"))) draft.opaque = opaque()
+      const length = take(Json.at(choice, "delta") ?? Json.at(choice, "message"))
+      StreamDraft.keep(draft, length)
+      if (length > 0) draft.opaque = opaque()
       read.take(draft, event)
     },
     answer: (reply) => {

@@ -1,6 +1,6 @@
 /** The content of a message in OpenAI's chat completions. */
-import { Encoding } from "effect"
 import { type Content, type FilePart, type ImagePart, type Part, type Source, textOf } from "../model/Message.ts"
+import * as Media from "./Media.ts"
 import type { Notes } from "./Notes.ts"
 import type { Dialect } from "./OpenAiDialect.ts"
 
@@ -54,10 +54,10 @@ const refuse = (notes: Notes, obstacle: string): ReadonlyArray<WirePart> => {
 }
 
 /** Bytes become an address that holds them. */
-const addressOf = (source: Source): string =>
-  source.url === undefined
-    ? `data:${source.mediaType};base64,${typeof source.data === "string" ? source.data : Encoding.encodeBase64(source.data)}`
-    : source.url
+const addressOf = (source: Source): string => {
+  const { url, type, base64 = "" } = Media.of(source)
+  return url ?? `data:${type};base64,${base64}`
+}
 
 const isData = (url: string): boolean => /^data:/i.test(url)
 

@@ -39,7 +39,7 @@ export const make = (
   const dialect = told(target)
   const notes = Notes.make()
   const format = OpenAiFormat.make(request, dialect, notes)
-  const messages = OpenAiMessages.make(request, format.instruction, name, dialect, notes)
+  const messages = OpenAiMessages.make(request, format.instruction, { name, model, dialect }, notes)
   const body = {
     model,
     messages,

@@ -8,6 +8,9 @@ const nothing: JsonSchema = { type: "object", properties: {} }
 
 const made = new WeakMap<object, JsonSchema>()
 
+/** How much a schema may hold once its definitions stand in place. */
+const maxNodes = 20_000
+
 /**
  * The JSON schema of a shape, with what it refers to in place of the references: many servers look at the type of the
  * root and of properties, and nowhere else. What refers to itself stays as it is. Requests whose shapes have no JSON
@@ -25,7 +28,10 @@ export const of = (shape: Shape | undefined): JsonSchema => {
 const inPlace = (schema: JsonSchema): JsonSchema => {
   const { $defs, definitions, ...root } = schema
   let isRecursive = false
+  let room = maxNodes
   const resolve = (node: unknown, within: ReadonlyArray<unknown>): unknown => {
+    room -= 1
+    if (room < 0) return undefined
     if (Array.isArray(node)) return node.map((it) => resolve(it, within))
     if (!Json.isRecord(node)) return node
     const { $ref, ...beside } = node
@@ -40,6 +46,8 @@ const inPlace = (schema: JsonSchema): JsonSchema => {
     return Object.fromEntries(Object.entries(value).map(([name, property]) => [name, resolve(property, within)]))
   }
   const flat = resolve(root, []) as JsonSchema
+  // Definitions within definitions can be too much in place: then they stay references.
+  if (room < 0) return schema
   if (!isRecursive) return flat
   return { ...flat, ...($defs === undefined ? {} : { $defs }), ...(definitions === undefined ? {} : { definitions }) }
 }

@@ -19,6 +19,8 @@ export interface Call {
   name: string | undefined
   /** The text of the arguments so far. */
   written: string
+  /** The arguments so far, where the wire sends them value by value. */
+  values: unknown
   /** The id that it was first handed out with. */
   shownId: string | undefined
 }
@@ -43,6 +45,8 @@ export interface StreamDraft {
   blockedPrompt: string | undefined
   /** The vendor's first word for why the model stopped. */
   stopped: string | undefined
+  /** How much is kept until the end, in characters: arguments of calls, and what the vendor wants back. */
+  kept: number
   /** The vendor's last word on usage. */
   usage: unknown
   /** What the vendor wants back with the answer. */
@@ -67,6 +71,7 @@ export const make = (): StreamDraft => ({
   callCount: 0,
   blockedPrompt: undefined,
   stopped: undefined,
+  kept: 0,
   usage: undefined,
   opaque: undefined,
   isOver: false,
@@ -96,6 +101,11 @@ export const addRefusal = (draft: StreamDraft, text: unknown): void => {
   else if (draft.refusal.length < maxKept) draft.refusal += text
 }
 
+/** Counts what is kept until the end; how much that may be is known where the body is read. */
+export const keep = (draft: StreamDraft, length: number): void => {
+  draft.kept += length
+}
+
 /** How many tool calls an answer may have. */
 export const maxCalls = 1000
 
@@ -105,7 +115,7 @@ export const maxArguments = 16_777_216
 /** Begins a tool call. One too many is kept by nobody. */
 export const addCall = (draft: StreamDraft, key: number | undefined): Call => {
   const index = draft.callCount++
-  const call: Call = { index, key, id: undefined, name: undefined, written: "", shownId: undefined }
+  const call: Call = { index, key, id: undefined, name: undefined, written: "", values: undefined, shownId: undefined }
   if (draft.callCount > maxCalls) draft.broken = `the answer has more than ${maxCalls} tool calls`
   else draft.calls = [...draft.calls, call]
   return call
@@ -114,6 +124,7 @@ export const addCall = (draft: StreamDraft, key: number | undefined): Call => {
 /** Takes in a piece of a call's arguments. What comes before the name waits for it. */
 export const addArguments = (draft: StreamDraft, call: Call, piece: string): void => {
   call.written += piece
+  keep(draft, piece.length)
   if (call.written.length > maxArguments) draft.broken = `a tool call is longer than ${maxArguments} characters`
   if (call.name === undefined || (call.shownId !== undefined && piece === "")) return
   const written = call.shownId === undefined ? call.written : piece

@@ -66,6 +66,7 @@ export class DeepSeek extends OpenAiCompatible.Service<DeepSeek>()({
   reasoning: "toggle",
   turns: "merged",
   prefill: false,
+  opaque: "reasoning_content",
   embeddings: false
 }) {}
 
@@ -143,7 +144,8 @@ export class LmStudio extends OpenAiCompatible.Service<LmStudio>()({
   files: false,
   jsonMode: false,
   strictSchemas: false,
-  turns: "merged"
+  turns: "merged",
+  embeddings: { dimensionsField: false }
 }) {}
 
 /** vLLM on this machine; no key. */
@@ -164,5 +166,6 @@ export class LlamaCpp extends OpenAiCompatible.Service<LlamaCpp>()({
   files: false,
   strictSchemas: false,
   reasoning: false,
-  turns: "merged"
+  turns: "merged",
+  embeddings: { dimensionsField: false }
 }) {}

@@ -14,13 +14,13 @@ const answered = {
   candidates: [{ content: { role: "model", parts: [{ text: "Hi." }] }, finishReason: "STOP" }]
 }
 
-const ask = Effect.fn(function* (request: ChatRequest, own: object = {}) {
-  const { layer, sent } = answering({ body: JSON.stringify(answered) })
+const ask = Effect.fn(function* (request: ChatRequest, own: object = {}, reply: object = answered) {
+  const { layer, sent } = answering({ body: JSON.stringify(reply) })
   const provider = yield* GeminiNative.make({ model: "gemini-3-flash", apiKey: "fx-key", ...own }).pipe(
     Effect.provide(layer)
   )
   const answer = (yield* provider.complete(request)) as ProviderAnswer
-  return { body: sent[0]?.body, changes: answer.changes }
+  return { body: sent[0]?.body, changes: answer.changes, toolCalls: answer.toolCalls }
 })
 
 const user = (...parts: ReadonlyArray<object>) => ({ role: "user", parts })
@@ -303,6 +303,81 @@ describe("what Gemini wrote itself", () => {
         results?.map((it) => it.slice(8, 9)),
         ["a", "b", "c", "d"]
       )
+    })
+  )
+})
+
+describe("names of tools that Gemini refuses", () => {
+  const long = `${"9".repeat(63)}x`
+  const request: ChatRequest = {
+    messages: [
+      ...hello.messages,
+      {
+        role: "assistant",
+        content: "",
+        toolCalls: [
+          { id: "1", name: "2d_plot" },
+          { id: "2", name: "functions/search" }
+        ]
+      },
+      { role: "tool", toolCallId: "1", content: "a" },
+      { role: "tool", toolCallId: "2", content: "b" }
+    ],
+    tools: [{ name: "2d_plot" }, { name: "-now" }, { name: "_2d_plot" }, { name: long }, { name: "fine" }],
+    toolChoice: { name: "2d_plot" }
+  }
+  const answer = (...names: ReadonlyArray<string>) => ({
+    candidates: [
+      {
+        content: { role: "model", parts: names.map((name) => ({ functionCall: { name, args: {} } })) },
+        finishReason: "STOP"
+      }
+    ]
+  })
+
+  it.effect("are sent in a spelling that it takes, and come back as they were", () =>
+    Effect.gen(function* () {
+      const { body, changes, toolCalls } = yield* ask(
+        request,
+        {},
+        answer("_2d_plot_2", "_2d_plot", "_-now", "fine", "new")
+      )
+
+      assert.deepStrictEqual(
+        body.tools[0].functionDeclarations.map(({ name }: { name: string }) => name),
+        ["_2d_plot_2", "_-now", "_2d_plot", `_${"9".repeat(63)}`, "fine"]
+      )
+      assert.deepStrictEqual(body.toolConfig.functionCallingConfig.allowedFunctionNames, ["_2d_plot_2"])
+      const sent = JSON.stringify(body.contents)
+      assert.deepStrictEqual(sent.match(/"name":"[^"]*"/g), [
+        '"name":"_2d_plot_2"',
+        '"name":"functions_search"',
+        '"name":"_2d_plot_2"',
+        '"name":"functions_search"'
+      ])
+      assert.deepStrictEqual(
+        toolCalls?.map(({ name }) => name),
+        ["2d_plot", "_2d_plot", "-now", "fine", "new"]
+      )
+      assert.include(changes ?? [], "the tool 2d_plot was called _2d_plot_2, as the vendor does not take its name.")
+      assert.lengthOf(changes ?? [], 4)
+    })
+  )
+
+  it.effect("come back in a stream too", () =>
+    Effect.gen(function* () {
+      const { layer } = answering({
+        headers: { "content-type": "text/event-stream" },
+        body: `data: ${JSON.stringify(answer("_2d_plot_2"))}\n\n`
+      })
+      const provider = yield* GeminiNative.make({ model: "gemini-3-flash", apiKey: "fx-key" }).pipe(
+        Effect.provide(layer)
+      )
+
+      const result = yield* drained(provider, request)
+
+      assert.strictEqual(only(result, "ToolCallDelta")[0]?.name, "2d_plot")
+      assert.strictEqual(only(result, "ToolCall")[0]?.name, "2d_plot")
     })
   )
 })

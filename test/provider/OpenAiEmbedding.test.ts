@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
 import type { EmbeddingBatch } from "../../src/model/Embedding.ts"
 import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
-import { AzureOpenAi, Gemini, Mistral, OpenAi, Together } from "../../src/provider/vendors.ts"
+import { AzureOpenAi, Gemini, LlamaCpp, Mistral, OpenAi, Together } from "../../src/provider/vendors.ts"
 import { answering } from "./fakeClient.ts"
 import { host, type Maker } from "./openAi.ts"
 
@@ -52,6 +52,23 @@ describe("requests", () => {
       })
 
       assert.deepStrictEqual(sent, { model: "e", input: ["one", "two"], encoding_format: "base64", user: "u" })
+    })
+  )
+
+  it.effect("say what the vendor cannot be told", () =>
+    Effect.gen(function* () {
+      const task = "taskType was left out: the vendor does not take it."
+      const length = "dimensions was left out: the vendor cannot be told how long the vectors are to be."
+      const asked = { ...two, dimensions: 2, taskType: "RETRIEVAL_QUERY" }
+
+      const openAi = yield* embed(OpenAi, asked)
+      const llamaCpp = yield* embed(LlamaCpp, asked)
+      const plain = yield* embed(OpenAi)
+
+      assert.deepStrictEqual(openAi.answer.changes, [task])
+      assert.deepStrictEqual(llamaCpp.answer.changes, [task, length])
+      assert.notProperty(llamaCpp.sent, "dimensions")
+      assert.notProperty(plain.answer, "changes")
     })
   )
 

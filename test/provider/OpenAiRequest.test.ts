@@ -214,10 +214,14 @@ const instruction = `Be brief.
 Answer with JSON that fits this JSON schema, and with nothing else:
 ${JSON.stringify(schema)}`
 
+/** DeepSeek refuses calls without their reasoning, which is not known of another vendor's. */
+const withReasoning = (message: ChatCompletionMessageParam) =>
+  message.role === "assistant" ? { ...message, reasoning_content: "" } : message
+
 const deepSeek: Row = {
   body: {
     ...common,
-    messages: [{ role: "system", content: instruction }, ...conversation().slice(1)],
+    messages: [{ role: "system", content: instruction }, ...conversation().slice(1).map(withReasoning)],
     max_tokens: 100,
     stop: six,
     tools: tools(false),

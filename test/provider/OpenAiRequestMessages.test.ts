@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ChatRequest } from "../../src/model/ChatRequest.ts"
 import type { Message, Part } from "../../src/model/Message.ts"
-import { DeepSeek, LlamaCpp, Mistral, Ollama, OpenAi, OpenRouter, Vllm } from "../../src/provider/vendors.ts"
+import { DeepSeek, Gemini, LlamaCpp, Mistral, Ollama, OpenAi, OpenRouter, Vllm } from "../../src/provider/vendors.ts"
 import { ask, chunk, hello, host, type Maker, message, stream } from "./openAi.ts"
 import { only } from "./streaming.ts"
 
@@ -176,6 +176,23 @@ describe("ids of tool calls", () => {
   it.effect("are as they were for others", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* idsOf(host(), "c".repeat(99))).calls, ["c".repeat(99)])
+    })
+  )
+})
+
+describe("names of tool calls", () => {
+  it.effect("that a model has made up are sent as vendors take them", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "", toolCalls: [{ id: "1", name: "functions.search" }] },
+        { role: "tool", toolCallId: "1", content: "done" }
+      ])
+
+      assert.strictEqual(messages[1].tool_calls[0].function.name, "functions_search")
+      assert.deepStrictEqual(changes, [
+        "messages call the tool functions.search functions_search: vendors take no such name."
+      ])
     })
   )
 })
@@ -360,6 +377,105 @@ describe("what a vendor wants back", () => {
 
       assert.deepStrictEqual(only(streamed, "End")[0]?.opaque, whole.answer.opaque)
       assert.deepStrictEqual(messages[1].tool_calls, [{ ...call, extra_content }])
+    })
+  )
+
+  it.effect("is a stand-in for Gemini's signature where another vendor called", () =>
+    Effect.gen(function* () {
+      const gemini = (model: string): Maker => ({ make: (options) => Gemini.make({ ...options, model }) })
+
+      const three = yield* sentMessages(gemini("gemini-3-flash"), calling("1", "2"))
+      const two = yield* sentMessages(gemini("gemini-2.5-flash"), calling("1"))
+
+      const [first, second] = three.messages[1].tool_calls
+      const thought_signature = "skip_thought_signature_validator"
+      assert.deepStrictEqual(first.extra_content, { google: { thought_signature } })
+      assert.notProperty(second, "extra_content")
+      assert.notInclude(JSON.stringify(two.messages), thought_signature)
+    })
+  )
+
+  it.effect("stands beside calls without an id too", () =>
+    Effect.gen(function* () {
+      const gemini = host({ opaque: "extra_content" })
+      const call = { id: "", type: "function", function: { name: "f", arguments: "{}" }, extra_content: { a: 1 } }
+
+      const whole = yield* ask(gemini, hello(), message({ tool_calls: [call] }, "tool_calls"))
+      const streamed = yield* stream(gemini, hello(), [chunk({ tool_calls: [{ ...call, index: 0 }] }, "tool_calls")])
+
+      assert.deepStrictEqual(whole.answer.opaque?.value, { extra_content: { call_0: { a: 1 } } })
+      assert.deepStrictEqual(only(streamed, "End")[0]?.opaque, whole.answer.opaque)
+    })
+  )
+})
+
+describe("DeepSeek's reasoning", () => {
+  const thought = (content: string, reasoning: string, calls: boolean): Message => ({
+    role: "assistant",
+    content,
+    ...(calls ? { toolCalls: [{ id: "1", name: "f", arguments: {} }] } : {}),
+    opaque: { wire: "openai-chat", provider: "deepseek", value: { reasoning_content: reasoning } }
+  })
+
+  it.effect("comes with the answer, whole or streamed", () =>
+    Effect.gen(function* () {
+      const opaque = { wire: "openai-chat", provider: "deepseek", value: { reasoning_content: "hm, well" } }
+
+      const { answer } = yield* ask(DeepSeek, hello(), message({ content: "Hi.", reasoning_content: "hm, well" }))
+      const streamed = yield* stream(DeepSeek, hello(), [
+        chunk({ content: null, reasoning_content: "hm, " }),
+        chunk({ content: null, reasoning_content: "well" }),
+        chunk({ content: "Hi.", reasoning_content: null }, "stop")
+      ])
+
+      assert.deepStrictEqual(answer.opaque, opaque)
+      assert.strictEqual(answer.reasoning, "hm, well")
+      assert.deepStrictEqual(only(streamed, "End")[0]?.opaque, opaque)
+    })
+  )
+
+  it.effect("goes back where tools were called, and nowhere else", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(DeepSeek, [
+        { role: "user", content: "hello" },
+        thought("Hi.", "greet", false),
+        { role: "user", content: "go" },
+        thought("", "call", true),
+        { role: "tool", toolCallId: "1", content: "done" },
+        thought("Done.", "tell", false),
+        { role: "user", content: "thanks" },
+        thought("Welcome.", "bow", false),
+        { role: "user", content: "more" }
+      ])
+
+      assert.deepStrictEqual(
+        messages.flatMap((it: { role: string; reasoning_content?: string }) =>
+          it.role === "assistant" ? [it.reasoning_content] : []
+        ),
+        [undefined, "call", "tell", undefined]
+      )
+      assert.isUndefined(changes)
+    })
+  )
+
+  it.effect("of another vendor is empty where tools were called: DeepSeek refuses calls without any", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(DeepSeek, calling("1"))
+
+      assert.strictEqual(messages[1].reasoning_content, "")
+    })
+  )
+
+  it.effect("does not go to others", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        thought("Done.", "secret", false),
+        { role: "user", content: "more" }
+      ])
+
+      assert.notInclude(JSON.stringify(messages), "secret")
+      assert.deepStrictEqual(changes, ["messages lost the reasoning that only another provider can read."])
     })
   )
 })

@@ -1,6 +1,7 @@
 import type * as HttpClient from "@effect/platform/HttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import { type ConfigError, Duration, Effect, Either, TestClock } from "effect"
+import type { ChatRequest } from "../../src/model/ChatRequest.ts"
 import type { ProviderAnswer } from "../../src/model/ChatResponse.ts"
 import { Anthropic } from "../../src/provider/Anthropic.ts"
 import { GeminiNative } from "../../src/provider/GeminiNative.ts"
@@ -9,6 +10,7 @@ import * as OpenAiCompatible from "../../src/provider/OpenAiCompatible.ts"
 import type { Made } from "../../src/provider/VendorTag.ts"
 import { answering } from "./fakeClient.ts"
 import { bodyOf, differences, type Fixture, finishOf, fixtures, streams, tagOf, usageOf } from "./fixtures.ts"
+import { drained } from "./streaming.ts"
 
 const request = { messages: [{ role: "user", content: "hello" }] } as const
 
@@ -67,6 +69,61 @@ describe("failures", () => {
       assert.notMatch(error.message, /[<\n]/)
       assert.isBelow(error.message.length, 360)
     })
+  )
+})
+
+describe("what cannot be written as JSON", () => {
+  const circle: Record<string, unknown> = { type: "object" }
+  circle.properties = { circle }
+  const deep = (depth: number) => {
+    let schema: Record<string, unknown> = { type: "string" }
+    for (let level = 0; level < depth; level++) schema = { type: "object", properties: { a: schema } }
+    return schema
+  }
+  const makers = [
+    ["OpenAI's wire", OpenAiCompatible.make({ name: "p", model: "m", baseUrl: "https://llm.example.test/v1" })],
+    [
+      "OpenAI's wire, with the schema in words",
+      OpenAiCompatible.make({ name: "p", model: "m", baseUrl: "https://x.test/v1", jsonSchema: "instruction" })
+    ],
+    ["Anthropic", Anthropic.make({ model: "claude-haiku-4-5", apiKey: "fx-key", name: "p" })],
+    ["Gemini", GeminiNative.make({ model: "gemini-2.5-flash", apiKey: "fx-key", name: "p" })]
+  ] as const
+  const calling = (given: unknown): Partial<ChatRequest> => ({
+    messages: [
+      { role: "user", content: "go" },
+      { role: "assistant", content: "", toolCalls: [{ id: "1", name: "f", arguments: given }] },
+      { role: "tool", toolCallId: "1", content: "done" }
+    ]
+  })
+  const requests: ReadonlyArray<readonly [string, Partial<ChatRequest>]> = [
+    ["a circle in arguments", calling(circle)],
+    ["a bigint in arguments", calling({ a: 1n })],
+    ["deep arguments", calling(deep(100_000))],
+    ["a circle in a tool", { tools: [{ name: "f", parameters: circle, strict: true }] }],
+    ["a deep tool", { tools: [{ name: "f", parameters: deep(100_000), strict: true }] }],
+    ["a circle in the answer's schema", { responseFormat: { schema: circle } }],
+    ["a deep answer's schema", { responseFormat: { schema: deep(100_000) }, tools: [{ name: "f" }] }],
+    ["a circle in what the user adds", { extra: { circle } }]
+  ]
+
+  it.effect.each(makers.flatMap(([to, make]) => requests.map(([what, more]) => ({ to, make, what, more }))))(
+    "$what is an InvalidRequestError of $to",
+    ({ make, more }) =>
+      Effect.gen(function* () {
+        const { layer, sent } = answering({ body: "{}" })
+        const provider = yield* Effect.provide(make, layer)
+        const asked: ChatRequest = { ...request, ...more }
+
+        const whole = yield* Effect.flip(provider.complete(asked))
+        const { error: streamed } = yield* drained(provider, asked)
+
+        for (const error of [whole, streamed]) {
+          assert.strictEqual(error?._tag, "InvalidRequestError")
+          assert.include(error?.message, "cannot be written as JSON")
+        }
+        assert.lengthOf(sent, 0)
+      })
   )
 })
 

@@ -195,6 +195,46 @@ describe("maxResponseBytes", () => {
   )
 })
 
+describe("what of a stream is kept until its end", () => {
+  const words = "x".repeat(2000)
+  const anthropic = (type: string, index: number) => [
+    event({ type: "message_start", message: { id: "1" } }),
+    event({
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: index === 0 ? "thinking" : "tool_use", id: "1", name: "f" }
+    }),
+    ...Array(100).fill(
+      event({
+        type: "content_block_delta",
+        index: 0,
+        delta: { type, [type.replace("_delta", "").replace("input_", "partial_")]: words }
+      })
+    )
+  ]
+  const gemini = (part: object) => Array(100).fill(event({ candidates: [{ content: { parts: [part] } }] }))
+  const openAi = (delta: object) => Array(100).fill(event({ choices: [{ index: 0, delta }] }))
+
+  it.effect.each([
+    ["Anthropic's thoughts", "Anthropic", anthropic("thinking_delta", 0)],
+    ["Anthropic's signatures", "Anthropic", anthropic("signature_delta", 0)],
+    ["Anthropic's calls", "Anthropic", anthropic("input_json_delta", 1)],
+    ["Gemini's signatures", "GeminiNative", gemini({ text: "a", thoughtSignature: words })],
+    [
+      "OpenAI's calls",
+      "OpenAiCompatible",
+      openAi({ tool_calls: [{ index: 0, id: "1", function: { name: "f", arguments: words } }] })
+    ]
+  ] as const)("is no more than maxResponseBytes: %s", ([, adapter, body]) =>
+    Effect.gen(function* () {
+      const { error } = yield* streamed({ headers: events, body: bodyIn(body) }, { maxResponseBytes: 100_000 }, adapter)
+
+      assert.strictEqual(error?._tag, "InvalidResponseError")
+      assert.strictEqual(error?.message, limitIs(100_000))
+    })
+  )
+})
+
 const deep = (depth: number, inner = "1") => `${"[".repeat(depth)}${inner}${"]".repeat(depth)}`
 
 /** Values that break what recurses into them, joins them or makes texts of them. */
