@@ -83,6 +83,7 @@ const ofCalls: ReadonlyArray<string> = [
   "ThrottledError",
   "CircuitOpenError",
   "DeadlineExceededError",
+  "FallbackError",
   "UnknownProviderError",
   "AllProvidersFailedError"
 ]
