@@ -141,7 +141,7 @@ const rules: ReadonlyArray<Rule> = [
         /\b(?:prompt|input) is too long\b/i,
         /\bmax(?:imum)? (?:prompt|input) length\b|\b(?:prompt|input) exceeds max(?:imum)? length\b/i,
         /\b(?:input|prompt) (?:token count|tokens|length)\b.{0,40}\b(?:exceeds?|must be)\b/i,
-        /\binputs?`? tokens\b.{0,40}\bmust be <=?/i,
+        /\binputs?`? tokens\b.{0,40}\bmust be </i,
         /\btoo many (?:input |prompt |total )?tokens\b/i,
         /\breduce the length of (?:the|your|either) (?:messages|prompt|input|one)\b/i
       )
@@ -160,7 +160,7 @@ const rules: ReadonlyArray<Rule> = [
     when: all(
       is(400, 403, 410, 422, undefined),
       says(
-        /\bmodel\b.{0,80}\b(?:does not exist|not exist|not found|has been (?:decommissioned|retired)|no longer (?:supported|available))\b/i,
+        /\bmodel\b.{0,80}\b(?:not exist|not found|has been (?:decommissioned|retired)|no longer (?:supported|available))\b/i,
         /\bmodel identifier is invalid\b|\bis not a valid model\b|^(?:invalid|unknown|no such) model\b/i
       )
     )
@@ -250,7 +250,7 @@ const rules: ReadonlyArray<Rule> = [
   { kind: "Timeout", when: is(408, 499, 504, 522, 524) },
   {
     kind: "Timeout",
-    when: all(is(400, 500, 502, undefined), has("timeout timeout_error request_timeout DEADLINE_EXCEEDED"))
+    when: all(is(400, 500, 502), has("timeout request_timeout DEADLINE_EXCEEDED"))
   },
   { kind: "Overloaded", when: is(498, 503, 529) },
   { kind: "Overloaded", when: all(is(500, 502), has("unavailable service_unavailable_error")) },
@@ -258,7 +258,7 @@ const rules: ReadonlyArray<Rule> = [
   { kind: "InvalidRequest", when: all(is(501), has("not_supported_error UNIMPLEMENTED not_implemented")) },
   { kind: "Server", when: isFrom(500) },
   { kind: "Server", when: is(409, 424) },
-  { kind: "Server", when: all(is(400), has("internal internal_error internal_server_error server_error")) },
+  { kind: "Server", when: all(is(400), has("internal internal_server_error server_error")) },
   { kind: "InvalidRequest", when: isFrom(300, 500) }
 ]
 
@@ -275,12 +275,12 @@ const statusOfCode = new Map(
     413: "request_too_large payload_too_large",
     429: `rate_limit rate_limit_exceeded rate_limited too_many_requests ThrottlingException resource_exhausted slow_down
       someresourcehasbeenexhausted`,
-    500: `server_error api_error internal internal_error internal_server_error InternalServerException
+    500: `server_error api_error internal internal_server_error InternalServerException
       ModelStreamErrorException ModelErrorException`,
     502: "provider_unavailable bad_gateway",
     503: `unavailable service_unavailable ServiceUnavailableException provider_overloaded
       theserviceiscurrentlyunavailable`,
-    504: "timeout timeout_error request_timeout DEADLINE_EXCEEDED ModelTimeoutException",
+    504: "timeout request_timeout DEADLINE_EXCEEDED ModelTimeoutException",
     529: "overloaded_error server_is_overloaded engine_overloaded over_capacity capacity_exceeded insufficient_system_resource"
   }).flatMap(([status, words]) => words.split(/\s+/).map((word) => [normalize(word), Number(status)] as const))
 )
