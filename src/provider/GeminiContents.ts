@@ -6,6 +6,7 @@ import * as GeminiParts from "./GeminiParts.ts"
 import * as GeminiVersion from "./GeminiVersion.ts"
 import * as Json from "./Json.ts"
 import type { ToolNames } from "./ToolNames.ts"
+import * as ToolResults from "./ToolResults.ts"
 
 /** A turn as it is sent. */
 export interface Turn {
@@ -27,7 +28,7 @@ export const make = (messages: ReadonlyArray<Message>, given: Given): ReadonlyAr
   const { changes } = given
   const turns: Array<{ readonly role: Turn["role"]; readonly parts: Array<object> }> = []
   const calls: Calls = new Map()
-  for (const message of inCallOrder(messages)) {
+  for (const message of inCallOrder(ToolResults.settled(messages, (what) => changes.add(what)))) {
     if (message.role === "system") continue
     const parts =
       message.role === "assistant"

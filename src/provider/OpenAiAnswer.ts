@@ -22,7 +22,7 @@ export const read = (reply: Reply.Reply): Answer.Read => {
         .map((part) => Json.text(Json.at(part, "text")) ?? "")
         .join(""),
     model: Json.text(Json.at(json, "model")),
-    toolCalls: Json.list(Json.at(message, "tool_calls")).flatMap(toolCall),
+    toolCalls: callsOf(message).flatMap(toolCall),
     reasoning:
       Json.text(Json.at(message, "reasoning")) ??
       Json.text(Json.at(message, "reasoning_content")) ??
@@ -43,6 +43,13 @@ export const thought = (part: unknown): string => {
       .map((it) => Json.text(Json.at(it, "text")) ?? "")
       .join("")
   )
+}
+
+/** Old servers know one call, and call it a function's. */
+const callsOf = (message: unknown): ReadonlyArray<unknown> => {
+  const old = Json.at(message, "function_call")
+  const calls = Json.list(Json.at(message, "tool_calls"))
+  return calls.length === 0 && Json.isRecord(old) ? [{ function: old }] : calls
 }
 
 const toolCall = (call: unknown, index: number) => {

@@ -11,6 +11,7 @@ import * as OpenAiParts from "./OpenAiParts.ts"
 import * as OpenAiToolIds from "./OpenAiToolIds.ts"
 import * as OpenAiTurns from "./OpenAiTurns.ts"
 import * as ToolNames from "./ToolNames.ts"
+import * as ToolResults from "./ToolResults.ts"
 
 /** Who is asked. */
 export interface Target {
@@ -33,7 +34,7 @@ export const make = (
   notes: Notes
 ): ReadonlyArray<OpenAiTurns.Turn> => {
   const { dialect } = target
-  const { messages } = request
+  const messages = ToolResults.settled(request.messages, (what) => notes.changes.add(`${what}.`))
   const system = [request.system, instruction].filter((text) => text !== undefined && text !== "").join("\n\n")
   const given = { ...target, notes, idOf: OpenAiToolIds.make(dialect, notes) }
   const turns: Array<OpenAiTurns.Turn> = system === "" ? [] : [{ role: "system", content: system }]

@@ -31,6 +31,8 @@ interface Delta {
   readonly reasoning_content?: unknown
   readonly refusal?: unknown
   readonly tool_calls?: ReadonlyArray<CallDelta> | null
+  /** What old servers have instead of `tool_calls`. */
+  readonly function_call?: CallDelta["function"]
 }
 
 interface CallDelta {
@@ -74,6 +76,7 @@ const takeDelta = (draft: StreamDraft.StreamDraft, delta: Delta): void => {
   else if (content) takeParts(draft, content)
   if (delta.refusal) StreamDraft.addRefusal(draft, delta.refusal)
   if (delta.tool_calls) for (const call of delta.tool_calls) takeCall(draft, call)
+  else if (delta.function_call) takeCall(draft, { index: 0, function: delta.function_call })
 }
 
 /** Mistral switches between a text and parts within one stream. */

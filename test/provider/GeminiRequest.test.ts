@@ -307,6 +307,40 @@ describe("what Gemini wrote itself", () => {
   )
 })
 
+describe("results of tools", () => {
+  it.effect("are as many as the calls, made up where there is none", () =>
+    Effect.gen(function* () {
+      const { body, changes } = yield* ask({
+        messages: [
+          ...hello.messages,
+          {
+            role: "assistant",
+            content: "",
+            toolCalls: [
+              { id: "1", name: "a" },
+              { id: "2", name: "b" }
+            ]
+          },
+          { role: "tool", toolCallId: "2", content: "done" },
+          { role: "user", content: "more" }
+        ]
+      })
+
+      assert.deepStrictEqual(
+        body.contents[2],
+        user(
+          { functionResponse: { name: "a", response: { result: "There is no result." } } },
+          { functionResponse: { name: "b", response: { result: "done" } } },
+          text("more")
+        )
+      )
+      assert.deepStrictEqual(changes, [
+        "messages have stand-ins for results of tools: the vendor takes no call without one."
+      ])
+    })
+  )
+})
+
 describe("names of tools that Gemini refuses", () => {
   const long = `${"9".repeat(63)}x`
   const request: ChatRequest = {
@@ -408,7 +442,8 @@ describe("what Gemini cannot take", () => {
       {
         messages: [
           ...hello.messages,
-          { role: "assistant", content: "", toolCalls: [{ id: "1", name: "a", rawArguments: "{" }] }
+          { role: "assistant", content: "", toolCalls: [{ id: "1", name: "a", rawArguments: "{" }] },
+          { role: "tool", toolCallId: "1", content: "done" }
         ]
       },
       /put into one, as value/

@@ -154,6 +154,19 @@ describe("answers", () => {
   )
 })
 
+describe("the one call of old servers", () => {
+  it.effect("is a tool call", () =>
+    Effect.gen(function* () {
+      const call = { name: "f", arguments: '{"a":1}' }
+
+      const { answer } = yield* ask(reply({ content: null, function_call: call }, "function_call"))
+
+      assert.deepStrictEqual(answer.toolCalls, [{ id: "call_0", name: "f", arguments: { a: 1 } }])
+      assert.strictEqual(answer.finishReason, "tool-calls")
+    })
+  )
+})
+
 describe("what is no answer", () => {
   it.effect.each([
     ["a refusal", reply({ content: null, refusal: "I will not." }), "ContentPolicyError", "I will not."],

@@ -180,6 +180,68 @@ describe("ids of tool calls", () => {
   )
 })
 
+describe("results of tools", () => {
+  const call = (id: string) => ({ id, name: "f", arguments: {} })
+  const late = "messages have late results as words of the user: the vendor takes them only next to their call."
+  const missing = "messages have stand-ins for results of tools: the vendor takes no call without one."
+
+  it.effect("stand right behind their calls, or are made up", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "", toolCalls: [call("1"), call("2")] },
+        { role: "tool", toolCallId: "2", content: "b" },
+        { role: "user", content: "stop" },
+        { role: "tool", toolCallId: "1", content: "a" },
+        { role: "assistant", content: "", toolCalls: [call("1")] },
+        { role: "system", content: "be brief" },
+        { role: "tool", toolCallId: "1", content: "c" },
+        { role: "assistant", content: "", toolCalls: [call("3")] }
+      ])
+
+      assert.deepStrictEqual(
+        messages.map((it: { role: string; tool_call_id?: string; content: unknown }) => [
+          it.role,
+          it.tool_call_id ?? null,
+          it.content
+        ]),
+        [
+          ["user", null, "go"],
+          ["assistant", null, null],
+          ["tool", "2", "b"],
+          ["tool", "1", "There is no result."],
+          ["user", null, "stop"],
+          ["user", null, "Result of the tool call 1:\na"],
+          ["assistant", null, null],
+          ["tool", "1", "c"],
+          ["system", null, "be brief"],
+          ["assistant", null, null],
+          ["tool", "3", "There is no result."]
+        ]
+      )
+      assert.deepStrictEqual([...(changes ?? [])].sort(), [late, missing])
+    })
+  )
+
+  it.effect("of calls in several answers in a row go with their own", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "", toolCalls: [call("1")] },
+        { role: "assistant", content: "", toolCalls: [call("2")] },
+        { role: "tool", toolCallId: "2", content: "b" },
+        { role: "tool", toolCallId: "1", content: "a" }
+      ])
+
+      assert.deepStrictEqual(
+        messages.map((it: { role: string; tool_call_id?: string }) => it.tool_call_id ?? it.role),
+        ["user", "assistant", "1", "assistant", "2"]
+      )
+      assert.isUndefined(changes)
+    })
+  )
+})
+
 describe("names of tool calls", () => {
   it.effect("that a model has made up are sent as vendors take them", () =>
     Effect.gen(function* () {
@@ -240,10 +302,11 @@ describe("turns", () => {
     Effect.gen(function* () {
       const { messages } = yield* sentMessages(Vllm, [
         { role: "assistant", content: "", toolCalls: [{ id: "1", name: "f", arguments: {} }] },
+        { role: "tool", toolCallId: "1", content: "done" },
         { role: "assistant", content: "well" }
       ])
 
-      assert.lengthOf(messages, 2)
+      assert.lengthOf(messages, 3)
     })
   )
 

@@ -160,6 +160,11 @@ describe("tool calls", () => {
     ["in pieces", [call(piece(0, "", "a", "f")), call(piece(0, '{"x":')), call(piece(0, "1}"))], [["a", '{"x":1}']]],
     ["whole", [call(piece(0, '{"x":1}', "a", "f"))], [["a", '{"x":1}']]],
     ["without arguments", [call(piece(0, "", "a", "f"))], [["a", "{}"]]],
+    [
+      "as the one of old servers",
+      [delta({ function_call: { name: "f", arguments: "" } }), delta({ function_call: { arguments: '{"x":1}' } })],
+      [["call_0", '{"x":1}']]
+    ],
     ["numbered from 1", [call(piece(1, "", "a", "f")), call(piece(1, "{}"))], [["a", "{}"]]],
     [
       "interleaved",
