@@ -1,34 +1,28 @@
 /** The service: keeps LLM calls answered when providers fail. */
-import { Clock, type ConfigError, Context, Duration, Effect, Either, Layer, type Schema, type Stream } from "effect"
-import * as Call from "./fuse/Call.ts"
+import { type ConfigError, Context, Effect, Either, Layer, type Schema, type Stream } from "effect"
+import * as Answering from "./fuse/Answering.ts"
+import type * as Call from "./fuse/Call.ts"
 import * as CallCheck from "./fuse/CallCheck.ts"
-import * as CallStream from "./fuse/CallStream.ts"
 import * as Chat from "./fuse/Chat.ts"
+import type { Conversation } from "./fuse/Conversation.ts"
 import * as EmbeddingAnswer from "./fuse/EmbeddingAnswer.ts"
-import { type Emit, toListener } from "./fuse/Emit.ts"
+import { toListener } from "./fuse/Emit.ts"
 import * as FuseOptions from "./fuse/FuseOptions.ts"
+import * as Kept from "./fuse/Kept.ts"
 import * as Member from "./fuse/Member.ts"
 import type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
 import * as ObjectAnswer from "./fuse/ObjectAnswer.ts"
 import * as Reception from "./fuse/Reception.ts"
-import type { Job } from "./fuse/Stages.ts"
+import * as Search from "./fuse/Search.ts"
 import type { ChatEvent } from "./model/ChatEvent.ts"
 import type { ChatRequest } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
 import type { EmbeddingRequest, EmbeddingResponse } from "./model/Embedding.ts"
 import * as Embedding from "./model/Embedding.ts"
-import {
-  type CandidateError,
-  DeadlineExceededError,
-  type LlmFuseError,
-  type UnknownProviderError
-} from "./model/LlmError.ts"
+import type { LlmFuseError, UnknownProviderError } from "./model/LlmError.ts"
 import * as OptionCheck from "./model/OptionCheck.ts"
 import { normalize } from "./model/RequestCheck.ts"
 import type * as CircuitState from "./pipeline/CircuitState.ts"
-import * as Deadline from "./pipeline/Deadline.ts"
-import { failover } from "./pipeline/Failover.ts"
-import * as Monotonic from "./pipeline/Monotonic.ts"
 import type { Provider } from "./provider/Provider.ts"
 
 /** Options of one call for an object. */
@@ -105,6 +99,7 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
   Effect.gen(function* () {
     const resolved = yield* FuseOptions.resolve(options)
     const emit = resolved.onEvent === undefined ? undefined : toListener(resolved.onEvent)
+    const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache, emit)
     const members = new Map<string, Member.Member>()
     for (const input of options.providers) {
       const provider = yield* checkProvider(Effect.isEffect(input) ? yield* input : input)
@@ -117,7 +112,8 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
       }
       members.set(provider.name, yield* Member.make(provider, resolved, emit))
     }
-    return fromMembers(members, resolved, emit)
+    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, emit)
+    return fromMembers(members, Search.make(resolved, emit), answering)
   })
 
 const checkProvider = (provider: Provider): Either.Either<Provider, ConfigError.ConfigError> =>
@@ -129,88 +125,38 @@ const checkProvider = (provider: Provider): Either.Either<Provider, ConfigError.
 
 const fromMembers = (
   members: ReadonlyMap<string, Member.Member>,
-  options: FuseOptions.Resolved,
-  emit: Emit | undefined
+  search: Search.Search,
+  { converse, answer }: Answering.Answerer
 ): Service => {
-  const check = CallCheck.make(members, options)
+  const chat = (input: string | ChatRequest): Either.Either<Conversation<ChatResponse>, LlmFuseError> =>
+    Either.map(normalize(input), (request) => ({
+      request,
+      run: (call, candidates) => search(call, Chat.make(request), candidates),
+      accept: Either.right
+    }))
 
-  /** The pipeline: failover, and behind each member its breaker, retry, limits and timers. */
-  const run = <A>(call: Call.Call, job: Job<A>, candidates: ReadonlyArray<Member.Member>) =>
-    failover(
-      candidates,
-      (member, position) => member.ask(call, job, countLeft(candidates.slice(position + 1), job)),
-      () => failoverOptions(call, candidates)
-    )
-
-  const failoverOptions = (call: Call.Call, candidates: ReadonlyArray<Member.Member>) => {
-    const names = candidates.map(({ provider }) => provider.name)
-    return {
-      onFailure: (error: CandidateError, position: number) => candidates[position]?.noteFailure(call, error),
-      mayFailOver: (error: CandidateError) =>
-        options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
-      onExhausted: (errors: ReadonlyArray<CandidateError>) => Call.exhausted(call, names, errors),
-      onFailover:
-        emit === undefined
-          ? undefined
-          : (error: CandidateError, from: number, to: number) =>
-              emit({ _tag: "FailedOver", from: names[from] ?? "", to: names[to] ?? "", error })
-    }
-  }
-
-  const told = emit === undefined ? <A>(call: Answering<A>) => call : withEvents(emit)
-
-  /** Begins a call: checks what is asked, and runs it within its deadline. */
-  const begin = <In, A extends Told>(
-    input: Either.Either<In, LlmFuseError>,
-    callOptions: FuseOptions.CallOptions | undefined,
-    use: (input: In, call: Call.Call, candidates: ReadonlyArray<Member.Member>) => Answering<A>,
-    outlet?: CallStream.Outlet
-  ): Answering<A> =>
-    told(
-      Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
-        if (Either.isLeft(input)) return Effect.fail(input.left)
-        const checked = check(callOptions)
-        if (Either.isLeft(checked)) return Effect.fail(checked.left)
-        const { candidates, timeouts, deadlineMillis, recovery } = checked.right
-        const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-        const startMillis = Monotonic.unsafeMillis(clock)
-        const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
-        const deadline = Deadline.earlier(own, fiber.getFiberRef(Deadline.current))
-        const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
-        const call: Call.Call = { clock, startMillis, deadline, timeouts, stream, attempts: [] }
-        const running = use(input.right, call, candidates)
-        return deadline === undefined
-          ? running
-          : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadline)))(running)
-      })
-    )
-
-  const chat = (
-    input: string | ChatRequest,
-    callOptions: FuseOptions.CallOptions | undefined,
-    outlet?: CallStream.Outlet
-  ) =>
-    begin(
-      normalize(input),
-      callOptions,
-      (request, call, candidates) => run(call, Chat.make(request), candidates),
-      outlet
-    )
+  const withMember = <A>(name: string, use: (member: Member.Member) => Effect.Effect<A>) =>
+    Effect.flatMap(CallCheck.find(members, name), use)
 
   return {
-    complete: (input, callOptions) => chat(input, callOptions),
-    stream: (input, callOptions) => Reception.toStream((outlet) => chat(input, callOptions, outlet)),
+    complete: (input, callOptions) => converse(chat(input), callOptions),
+    stream: (input, callOptions) => Reception.toStream((outlet) => converse(chat(input), callOptions, outlet)),
     object: (schema, input, objectOptions) => {
       const { repair = false, ...callOptions } = objectOptions ?? {}
-      const request = Either.flatMap(normalize(input), (request) =>
-        normalize({ ...request, responseFormat: { schema } })
+      const read = ObjectAnswer.reader(schema)
+      const conversation = Either.map(
+        Either.flatMap(normalize(input), (request) => normalize({ ...request, responseFormat: { schema } })),
+        (request) => ({
+          request,
+          run: (call: Call.Call, candidates: ReadonlyArray<Member.Member>) =>
+            search(call, ObjectAnswer.make(read, request, repair), candidates),
+          accept: (response: ChatResponse) => Either.map(read(response.text), (object) => ({ ...response, object }))
+        })
       )
-      return begin(request, callOptions, (asked, call, candidates) =>
-        run(call, ObjectAnswer.make(schema, asked, repair), candidates)
-      )
+      return converse(conversation, callOptions)
     },
     embed: (input, callOptions) =>
-      begin(Embedding.normalize(input), callOptions, (batch, call, candidates) => {
+      answer(Embedding.normalize(input), callOptions, (batch, call, candidates) => {
         const able = candidates.map(({ provider }) => provider).filter(({ embed }) => embed !== undefined)
         const space = able[0] === undefined ? "" : EmbeddingAnswer.spaceOf(able[0])
         const batches = EmbeddingAnswer.batchesOf(
@@ -218,41 +164,12 @@ const fromMembers = (
           able.filter((provider) => EmbeddingAnswer.spaceOf(provider) === space)
         )
         return Effect.map(
-          Effect.forEach(batches, (it) => run(call, EmbeddingAnswer.make(it, space), candidates)),
+          Effect.forEach(batches, (it) => search(call, EmbeddingAnswer.make(it, space), candidates)),
           EmbeddingAnswer.joined
         )
       }),
-    circuitState: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.circuitState),
-    isolate: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.isolate),
-    restore: (name) => Effect.flatMap(CallCheck.find(members, name), (member) => member.restore)
+    circuitState: (name) => withMember(name, ({ circuitState }) => circuitState),
+    isolate: (name) => withMember(name, ({ isolate }) => isolate),
+    restore: (name) => withMember(name, ({ restore }) => restore)
   }
 }
-
-type Answering<A> = Effect.Effect<A, LlmFuseError>
-
-/** What every answer tells of its call. */
-type Told = Pick<ChatResponse, "provider" | "attempts" | "latency">
-
-/** How many of the candidates could do the job and have a circuit that is not open. */
-const countLeft = (candidates: ReadonlyArray<Member.Member>, job: Job<unknown>): Effect.Effect<number> =>
-  Effect.suspend(() => {
-    const able = candidates.filter(({ provider }) => job.obstacle(provider) === undefined)
-    const states = Effect.forEach(able, (member) => member.circuitState)
-    return Effect.map(states, (all) => all.filter((state) => state === "Closed" || state === "HalfOpen").length)
-  })
-
-const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): DeadlineExceededError => {
-  const millis = Math.max(0, Math.round(atMillis - call.startMillis))
-  const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
-  const message = `no answer within the deadline of ${millis} ms`
-  return new DeadlineExceededError({ provider, deadline: Duration.millis(millis), message })
-}
-
-const withEvents =
-  (emit: Emit) =>
-  <A extends Told>(call: Answering<A>): Answering<A> =>
-    Effect.tapBoth(call, {
-      onFailure: (error) => emit({ _tag: "CallFailed", error }),
-      onSuccess: ({ provider, attempts, latency }) =>
-        emit({ _tag: "CallSucceeded", provider, attempt: attempts.at(-1)?.number ?? 0, latency })
-    })

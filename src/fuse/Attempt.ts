@@ -97,9 +97,10 @@ export const streamed = (
         if (deltas.length === 0) return Effect.void
         timers.content()
         reading.begun.firstContentMillis ??= Monotonic.unsafeMillis(call.clock)
-        return call.stream === undefined
-          ? Effect.void
-          : handOut(call.stream, withStart(call.stream, provider, reading, deltas), timers)
+        if (call.stream === undefined) return Effect.void
+        // Another provider was faster: this one is being interrupted, and must not be heard.
+        if (!reading.isCommitted && reading.begun.claim?.() === false) return Effect.interrupt
+        return handOut(call.stream, withStart(call.stream, provider, reading, deltas), timers)
       })
     })
     return endedBy<ProviderError>(

@@ -12,8 +12,10 @@ import {
 import type { Usage } from "../model/Usage.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
+import type { RetryPolicy } from "../pipeline/RetryPolicy.ts"
 import type { Provider } from "../provider/Provider.ts"
 import type { CallStream } from "./CallStream.ts"
+import type { HedgeRule } from "./HedgeRule.ts"
 import type { Timeouts } from "./Timeouts.ts"
 
 /** A call under way. */
@@ -24,10 +26,16 @@ export interface Call {
   readonly deadline: Deadline | undefined
   /** The call's own limits for its attempts. */
   readonly timeouts: Timeouts | undefined
+  /** The call's own way to retry. */
+  readonly retry: RetryPolicy | undefined
+  readonly hedge: HedgeRule | undefined
+  readonly tag: string | undefined
   /** The caller's side, where the answer is handed out as it comes. */
   readonly stream: CallStream | undefined
   /** Grows as the call goes on; the response and the errors hold this very list. */
   readonly attempts: Array<Attempt>
+  /** The attempts under way, by provider. Only a call that hedges needs to know. */
+  readonly underWay: Map<string, Begun>
 }
 
 /** A time in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
@@ -42,16 +50,25 @@ export interface Begun {
   readonly waitedMillis: number
   /** When the first content of a streamed answer came; monotonic time. */
   firstContentMillis: number | undefined
+  /** Whether its end is in the story. */
+  isOver: boolean
+  /** Wins the race that it is in, if it is in one; `false`: another has won. */
+  readonly claim: (() => boolean) | undefined
 }
 
 /** Notes that an attempt begins. The first one, if nothing was waited for, begins with the call. */
-export const begin = (call: Call, number: number, waitedMillis: number): Begun => ({
+export const begin = (call: Call, number: number, waitedMillis: number, claim?: () => boolean): Begun => ({
   number,
   wallMillis: call.clock.unsafeCurrentTimeMillis(),
-  millis: number === 1 && waitedMillis === 0 && call.attempts.length === 0 ? call.startMillis : nowOf(call),
+  millis: isFirst(call, number, waitedMillis) ? call.startMillis : nowOf(call),
   waitedMillis,
-  firstContentMillis: undefined
+  firstContentMillis: undefined,
+  isOver: false,
+  claim
 })
+
+const isFirst = (call: Call, number: number, waitedMillis: number): boolean =>
+  number === 1 && waitedMillis === 0 && call.attempts.length === 0 && call.hedge === undefined
 
 /** The monotonic time by the clock of the call. */
 export const nowOf = (call: Call): number => Monotonic.unsafeMillis(call.clock)
@@ -71,7 +88,7 @@ const dateTimeAt = (wallMillis: number): DateTime.Utc => {
   return lastDateTime
 }
 
-/** Notes how an attempt ended. */
+/** Notes how an attempt ended. What ends after it was given up adds nothing to the story. */
 export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending): Attempt => {
   const { error, usage } = ending
   const attempt: { -readonly [K in keyof Attempt]: Attempt[K] } = {
@@ -84,7 +101,8 @@ export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending
   if (error !== undefined) attempt.error = error
   if (usage !== undefined) attempt.usage = usage
   if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
-  call.attempts.push(attempt)
+  if (!begun.isOver) call.attempts.push(attempt)
+  begun.isOver = true
   return attempt
 }
 
@@ -126,14 +144,14 @@ const waitOf = (error: CandidateError): Duration.Duration | undefined =>
 export const exhausted = (
   call: Call,
   names: ReadonlyArray<string>,
-  errors: ReadonlyArray<CandidateError>
+  errors: Readonly<Record<string, CandidateError>>
 ): AllProvidersFailedError => {
-  const waits = errors.flatMap((error) => {
+  const waits = Object.values(errors).flatMap((error) => {
     const wait = waitOf(error)
     return wait === undefined || !Duration.isFinite(wait) ? [] : [Duration.toMillis(wait)]
   })
   return new AllProvidersFailedError({
-    errors: Object.fromEntries(errors.map((error, index) => [names[index], error])),
+    errors: Object.fromEntries(names.flatMap((name) => (errors[name] === undefined ? [] : [[name, errors[name]]]))),
     attempts: call.attempts,
     ...(waits.length === 0
       ? {}

@@ -2,8 +2,10 @@
 import { type ConfigError, Either } from "effect"
 import { InvalidRequestError, UnknownProviderError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
+import * as RetryPolicy from "../pipeline/RetryPolicy.ts"
 import { type Recovery, recoveries } from "./CallStream.ts"
 import type { CallOptions, Resolved } from "./FuseOptions.ts"
+import { type HedgeOptions, type HedgeRule, resolve as resolveHedge } from "./HedgeRule.ts"
 import type { Member } from "./Member.ts"
 import * as Timeouts from "./Timeouts.ts"
 
@@ -15,6 +17,10 @@ export interface CheckedCall {
   /** The call's own limits. */
   readonly timeouts: Timeouts.Timeouts | undefined
   readonly recovery: Recovery
+  /** The call's own way to retry. */
+  readonly retry: RetryPolicy.RetryPolicy | undefined
+  readonly hedge: HedgeRule | undefined
+  readonly tag: string | undefined
 }
 
 /** A name that is not in the list, or an option that is wrong in itself. */
@@ -22,7 +28,15 @@ export type CallRefusal = UnknownProviderError | InvalidRequestError
 
 type Checked<A> = Either.Either<A, CallRefusal>
 
-const optionNames: ReadonlyArray<keyof CallOptions> = ["providers", "deadline", "timeouts", "recovery"]
+const optionNames: ReadonlyArray<keyof CallOptions> = [
+  "providers",
+  "deadline",
+  "timeouts",
+  "retry",
+  "hedge",
+  "recovery",
+  "tag"
+]
 
 /** Finds a provider by its name. */
 export const find = (members: ReadonlyMap<string, Member>, name: string): Either.Either<Member, UnknownProviderError> =>
@@ -38,7 +52,7 @@ export const make = (
   options: Resolved
 ): ((callOptions: CallOptions | undefined) => Checked<CheckedCall>) => {
   const everybody = [...members.values()]
-  const { deadlineMillis, recovery } = options
+  const { deadlineMillis, recovery, hedge } = options
 
   const candidatesFor = (names: ReadonlyArray<string> | undefined): Checked<ReadonlyArray<Member>> =>
     names === undefined
@@ -62,14 +76,27 @@ export const make = (
         recovery:
           own.recovery === undefined
             ? recovery
-            : yield* asRequestError(OptionCheck.oneOf("recovery", own.recovery, recoveries))
+            : yield* asRequestError(OptionCheck.oneOf("recovery", own.recovery, recoveries)),
+        retry:
+          own.retry === undefined
+            ? undefined
+            : yield* asRequestError(RetryPolicy.check({ ...options.retryOptions, ...own.retry }, "retry")),
+        hedge: own.hedge === undefined ? hedge : own.hedge === false ? undefined : yield* ownHedge(own.hedge),
+        tag: own.tag === undefined ? undefined : yield* ownTag(own.tag)
       }
     })
 
-  const plain = Either.right({ candidates: everybody, timeouts: undefined, deadlineMillis, recovery })
+  const plain = Either.right({ candidates: everybody, timeouts: undefined, deadlineMillis, recovery, ...none, hedge })
 
   return (callOptions) => (callOptions === undefined ? plain : withOptions(callOptions))
 }
+
+const none = { retry: undefined, tag: undefined }
+
+const ownHedge = (hedge: HedgeOptions) => asRequestError(resolveHedge(hedge, "hedge"))
+
+const ownTag = (tag: unknown): Checked<string> =>
+  typeof tag === "string" ? Either.right(tag) : refuse(`tag is ${String(tag)}; allowed: a text`)
 
 const refuse = (message: string) => Either.left(new InvalidRequestError({ provider: "llmfuse", message }))
 

@@ -34,13 +34,21 @@ export interface CallStream {
   readonly outlet: Outlet
   /** The last stream that broke. */
   broken: Broken | undefined
+  /** Whether the caller has been handed some of an answer that is not void. */
+  isCommitted: boolean
 }
 
 /** The caller's side of a call that begins. */
-export const make = (recovery: Recovery, outlet: Outlet): CallStream => ({ recovery, outlet, broken: undefined })
+export const make = (recovery: Recovery, outlet: Outlet): CallStream => ({
+  recovery,
+  outlet,
+  broken: undefined,
+  isCommitted: false
+})
 
 /** What stands before the first content of an attempt. */
 export const commit = (stream: CallStream, provider: string, model: string | undefined): ReadonlyArray<ChatEvent> => {
+  stream.isCommitted = true
   const started: ChatEvent = { _tag: "Started", provider, model: model ?? "" }
   const { broken } = stream
   if (broken === undefined) return [started]
@@ -55,6 +63,7 @@ export const commit = (stream: CallStream, provider: string, model: string | und
 export const breakOff = (stream: CallStream, reason: ProviderError, text: string): ProviderError => {
   const error = reason instanceof ContentPolicyError ? reason : interrupted(reason, text)
   stream.broken = { error, discarded: text }
+  stream.isCommitted = stream.recovery === "fail"
   return error
 }
 

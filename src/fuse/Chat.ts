@@ -18,9 +18,14 @@ export type Accept = (provider: string, answer: ProviderAnswer) => Either.Either
 /** The job that a request is. */
 export const make = (request: ChatRequest): Job<ChatResponse> => ({
   obstacle: obstacleTo(request),
+  hasToolResults: hasToolResults(request),
+  tokens: (estimate) => (estimate ?? Capabilities.estimateTokens)(request),
   mayRetry: () => true,
   send: (stages, call, begun, time) => send(request, undefined, stages, call, begun, time)
 })
+
+/** Whether a request goes on from what tools have done. */
+export const hasToolResults = ({ messages }: ChatRequest): boolean => messages.some(({ role }) => role === "tool")
 
 /** Why a provider cannot take a request; `undefined` if it can. */
 export const obstacleTo =
@@ -40,7 +45,7 @@ const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined
 export const send = (
   request: ChatRequest,
   accept: Accept | undefined,
-  { provider, emit, watch, limits }: Stages,
+  { provider, emit, watch, limits, latency }: Stages,
   call: Call.Call,
   begun: Call.Begun,
   time: Attempt.Time
@@ -64,7 +69,11 @@ export const send = (
     const checked = checkAnswer(name, handedOver)
     const answer = accept === undefined ? checked : Either.flatMap(checked, (it) => accept(name, it))
     if (Either.isLeft(answer)) return failed(answer.left)
+    if (call.stream !== undefined && !(reading?.isCommitted ?? true) && begun.claim?.() === false) {
+      return Effect.interrupt
+    }
     const nowMillis = Call.nowOf(call)
+    latency.record((begun.firstContentMillis ?? nowMillis) - begun.millis)
     Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
     const response = Call.respond(call, provider, answer.right, nowMillis)
     if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
@@ -91,6 +100,13 @@ const withText = (call: Call.Call, reading: Attempt.Reading, reason: ProviderErr
   const { text } = reading.transcript
   if (call.stream !== undefined && reading.isCommitted) return CallStream.breakOff(call.stream, reason, text)
   return reason._tag === "StreamInterruptedError" && text !== "" ? CallStream.interrupted(reason, text) : reason
+}
+
+/** Hands a whole answer out that comes from no provider: kept from an earlier call, or a fallback. */
+export const present = (call: Call.Call, response: ChatResponse): Effect.Effect<ChatResponse> => {
+  if (call.stream === undefined) return Effect.succeed(response)
+  const started = CallStream.commit(call.stream, response.provider, response.model)
+  return Effect.as(Attempt.handOut(call.stream, [...started, ...restOf(response, false)]), response)
 }
 
 /** What of a whole answer the caller has not been handed yet. */

@@ -4,9 +4,14 @@ import * as FailoverPolicy from "../model/FailoverPolicy.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
+import type * as RetryBudget from "../pipeline/RetryBudget.ts"
 import * as RetryPolicy from "../pipeline/RetryPolicy.ts"
-import type { Limits, Provider } from "../provider/Provider.ts"
+import type { Provider, Limits as ProviderLimits } from "../provider/Provider.ts"
+import type { CacheOptions } from "./CacheOptions.ts"
 import { type Recovery, recoveries } from "./CallStream.ts"
+import type { Fallback } from "./FallbackAnswer.ts"
+import { type HedgeOptions, type HedgeRule, resolve as resolveHedge } from "./HedgeRule.ts"
+import * as Limits from "./Limits.ts"
 import * as Timeouts from "./Timeouts.ts"
 
 /** A provider, or an effect that yields one: `Groq` (the tag), `Groq.make({ model })`, or a provider of your own. */
@@ -23,11 +28,16 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
   /** In order of preference: each call starts with the first. At least one; no two of the same name. */
   readonly providers: Providers
   /** How often a provider is asked again, and after what wait. Default: 3 attempts, full jitter below 500 ms and 1 s. */
-  readonly retry?: RetryPolicy.Options | undefined
+  readonly retry?: RetryOptions | undefined
+  /**
+   * Asks the next provider too when the current one has not answered after a delay; the first answer wins. A stream wins
+   * with its first content. Default: off.
+   */
+  readonly hedge?: HedgeOptions | undefined
   /** When a provider is left alone. Default: after 5 consecutive failed calls, for 30 seconds. */
   readonly breaker?: CircuitBreaker.Options | undefined
   /** How much each provider may be asked; a provider's own `limits` win, each for itself. Default: no limit. */
-  readonly limits?: Limits | undefined
+  readonly limits?: ProviderLimits | undefined
   /** The limits of an attempt. Default: 30 seconds each; `attempt` off for streams. */
   readonly timeouts?: Timeouts.Timeouts | undefined
   /** The time budget of every call, over waits, attempts and providers; above zero. Default: none. */
@@ -37,10 +47,29 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
    * `Restarted` and begins afresh on the next provider (`"restart"`). Default: `"fail"`.
    */
   readonly recovery?: Recovery | undefined
+  /**
+   * What to answer instead of an error: a text, or a function that makes an answer of the request and the error, as an
+   * effect, a promise or a value. The response says `fallback: true`. For `complete`, `stream` and `object`. Default: none.
+   */
+  readonly fallback?: Fallback | undefined
+  /**
+   * Keeps whole answers and gives them again to who asks exactly the same; when every provider fails, stale ones too. For
+   * `complete`, `stream` and `object`. Default: off.
+   */
+  readonly cache?: CacheOptions | undefined
   /** What each failure means. Default: `FailoverPolicy.default`, the failure table as it stands. */
   readonly failover?: FailoverPolicy.FailoverPolicy | undefined
   /** Called with everything that happens, as it happens. What it throws is lost and harms no call. Default: nobody. */
   readonly onEvent?: ((event: FuseEvent) => void) | undefined
+}
+
+/** How a provider is asked again. */
+export interface RetryOptions extends RetryPolicy.Options {
+  /**
+   * How many retries and hedges there may be beside the calls, for each provider, so that an outage is not multiplied.
+   * `false`: any number. Default: one for five calls, and 3 a second.
+   */
+  readonly budget?: RetryBudget.Options | false | undefined
 }
 
 /** Options of one call. */
@@ -51,15 +80,27 @@ export interface CallOptions {
   readonly deadline?: Duration.DurationInput | undefined
   /** The limits of its attempts; each that is set wins over the options' `timeouts` and a provider's own `timeout`. */
   readonly timeouts?: Timeouts.Timeouts | undefined
+  /** How its attempts are repeated; each that is set wins over the options' `retry`. */
+  readonly retry?: RetryPolicy.Options | undefined
+  /** How it is hedged; wins over the option of the same name. `false`: not at all. */
+  readonly hedge?: HedgeOptions | false | undefined
   /** What happens when its stream breaks; wins over the option of the same name. */
   readonly recovery?: Recovery | undefined
+  /** A word of your own, such as a tenant: calls with different tags take turns where they wait for limits. */
+  readonly tag?: string | undefined
 }
 
 /** The options with all defaults in place. */
 export interface Resolved {
   readonly retry: RetryPolicy.RetryPolicy
+  readonly retryOptions: RetryPolicy.Options
+  /** `undefined`: no budget. */
+  readonly budget: RetryBudget.Options | undefined
+  readonly hedge: HedgeRule | undefined
+  readonly fallback: Fallback | undefined
+  readonly cache: CacheOptions | undefined
   readonly breaker: CircuitBreaker.Options
-  readonly limits: Limits
+  readonly limits: ProviderLimits
   readonly timeouts: Timeouts.Timeouts
   readonly deadlineMillis: number | undefined
   readonly recovery: Recovery
@@ -70,6 +111,9 @@ export interface Resolved {
 const optionNames: ReadonlyArray<keyof Options> = [
   "providers",
   "retry",
+  "hedge",
+  "fallback",
+  "cache",
   "breaker",
   "limits",
   "timeouts",
@@ -79,22 +123,10 @@ const optionNames: ReadonlyArray<keyof Options> = [
   "onEvent"
 ]
 
-/** Checks the limits of one provider (or of all): each problem names the option by its full path. */
-export const checkLimits = (limits: Limits, path: string): Either.Either<Limits, ConfigError.ConfigError> =>
-  Either.gen(function* () {
-    yield* OptionCheck.knownKeys(path, limits, ["requestsPerMinute", "burst", "maxWait"])
-    if (limits.requestsPerMinute !== undefined) {
-      yield* OptionCheck.positive(`${path}.requestsPerMinute`, limits.requestsPerMinute)
-    }
-    yield* OptionCheck.wholeNumber(`${path}.burst`, limits.burst ?? 5, 1)
-    yield* OptionCheck.durationMillis(`${path}.maxWait`, limits.maxWait ?? 1000, "zero")
-    return limits
-  })
-
-const checkFunction = (option: string, value: unknown) =>
+const checkFunction = (option: string, value: unknown, allowed = "a function") =>
   value === undefined || typeof value === "function"
     ? Either.right(undefined)
-    : OptionCheck.refuse(option, value, "a function")
+    : OptionCheck.refuse(option, value, allowed)
 
 /** Puts the defaults in place. Fails with a `ConfigError` that names the first wrong option, its value and the rule. */
 export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.ConfigError> =>
@@ -109,10 +141,17 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
       return yield* OptionCheck.refuse("failover", options.failover, "a FailoverPolicy, such as FailoverPolicy.strict")
     }
     yield* checkFunction("onEvent", options.onEvent)
+    if (typeof options.fallback !== "string") yield* checkFunction("fallback", options.fallback, "a text or a function")
+    const { budget = {}, ...retryOptions } = options.retry ?? {}
     return {
-      retry: yield* RetryPolicy.make(options.retry),
+      retry: yield* RetryPolicy.make(retryOptions),
+      retryOptions,
+      budget: budget === false ? undefined : budget,
+      hedge: options.hedge === undefined ? undefined : yield* resolveHedge(options.hedge, "hedge"),
+      fallback: options.fallback,
+      cache: options.cache,
       breaker: options.breaker ?? {},
-      limits: yield* checkLimits(options.limits ?? {}, "limits"),
+      limits: yield* Limits.check(options.limits ?? {}, "limits"),
       timeouts,
       deadlineMillis:
         options.deadline === undefined

@@ -5,18 +5,21 @@ import type { CandidateError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
-import * as TokenBucket from "../pipeline/TokenBucket.ts"
+import * as Latency from "../pipeline/Latency.ts"
+import * as RetryBudget from "../pipeline/RetryBudget.ts"
 import * as Watch from "../pipeline/Watch.ts"
 import type { Limits, Provider } from "../provider/Provider.ts"
 import { reasonOf } from "./CallStream.ts"
 import type { Emit } from "./Emit.ts"
-import { checkLimits, type Resolved } from "./FuseOptions.ts"
+import type { Resolved } from "./FuseOptions.ts"
+import * as GuardLimits from "./Limits.ts"
 import * as Timeouts from "./Timeouts.ts"
 import * as Visit from "./Visit.ts"
 
 /** A provider in the list, with its own circuit and limits. */
 export interface Member extends Visit.Visits {
   readonly provider: Provider
+  readonly latency: Latency.Latency
   readonly circuitState: Effect.Effect<CircuitState.CircuitState>
   /** Takes it out by hand, and puts it back. */
   readonly isolate: Effect.Effect<void>
@@ -40,15 +43,6 @@ const classifyFor =
     }
   }
 
-const makeBucket = (limits: Limits, name: string, path: string) =>
-  limits.requestsPerMinute === undefined
-    ? Effect.succeed(undefined)
-    : TokenBucket.make(
-        { limit: limits.requestsPerMinute, burst: limits.burst ?? 5, maxWait: limits.maxWait ?? "1 second" },
-        name,
-        path
-      )
-
 /** Checks what a provider says about itself and gives it its stages. */
 export const make = (
   provider: Provider,
@@ -58,14 +52,16 @@ export const make = (
   Effect.gen(function* () {
     const { name } = provider
     const path = `providers.${name}`
-    const own = yield* checkLimits(provider.limits ?? {}, `${path}.limits`)
+    const own = yield* GuardLimits.check(provider.limits ?? {}, `${path}.limits`)
     const isSet = ([, value]: readonly [string, unknown]) => value !== undefined
     const limits: Limits = { ...options.limits, ...Object.fromEntries(Object.entries(own).filter(isSet)) }
     yield* Capabilities.check(provider.capabilities ?? {}, `${path}.capabilities`)
     if (provider.maxEmbeddingInputs !== undefined) {
       yield* OptionCheck.wholeNumber(`${path}.maxEmbeddingInputs`, provider.maxEmbeddingInputs, 1)
     }
-    const bucket = yield* makeBucket(limits, name, `${path}.limits`)
+    const guard = yield* GuardLimits.make(limits, name, `${path}.limits`, emit)
+    const budget = options.budget === undefined ? undefined : yield* RetryBudget.make(options.budget)
+    const latency = yield* Latency.make()
     const timeouts = Timeouts.over(options.timeouts, { attempt: provider.timeout })
     if (provider.timeout !== undefined) {
       yield* OptionCheck.durationMillis(`${path}.timeout`, provider.timeout, "above-zero")
@@ -87,6 +83,24 @@ export const make = (
       Effect.sync(() => Watch.make(timeLimits.wholeMillis)),
       ({ stop }) => stop
     )
-    const visits = Visit.make({ provider, options, emit, bucket, breaker, timeouts, limits: timeLimits, watch })
-    return { provider, circuitState: breaker.state, isolate: breaker.isolate, restore: breaker.restore, ...visits }
+    const visits = Visit.make({
+      provider,
+      options,
+      emit,
+      guard,
+      budget,
+      latency,
+      breaker,
+      timeouts,
+      limits: timeLimits,
+      watch
+    })
+    return {
+      provider,
+      latency,
+      circuitState: breaker.state,
+      isolate: breaker.isolate,
+      restore: breaker.restore,
+      ...visits
+    }
   })

@@ -13,9 +13,17 @@ export interface ObjectResponse<A> extends ChatResponse {
 
 /** What came instead of the object. */
 interface Misfit {
-  readonly provider: string
   readonly text: string
   readonly problem: string
+}
+
+/** Reads the object that a text is; the left side says why it is none. */
+export const reader = <A, I>(schema: Schema.Schema<A, I>): ((text: string) => Either.Either<A, string>) => {
+  const decode = Schema.decodeUnknownEither(schema)
+  return (text) =>
+    Either.flatMap(parse(text), (json) =>
+      Either.mapLeft(decode(json), (error) => ParseResult.TreeFormatter.formatErrorSync(error))
+    )
 }
 
 /**
@@ -23,30 +31,28 @@ interface Misfit {
  * with `repair` the same provider is shown once what is wrong. What was cut off at the token limit has the reason
  * `"length"`.
  */
-export const make = <A, I>(
-  schema: Schema.Schema<A, I>,
+export const make = <A>(
+  read: (text: string) => Either.Either<A, string>,
   request: ChatRequest,
   repair: boolean
 ): Job<ObjectResponse<A>> => {
-  const decode = Schema.decodeUnknownEither(schema)
-  let misfit: Misfit | undefined
-  let decoded: A
+  /** By provider, for several may be asked at once. */
+  const objects = new Map<string, A>()
+  const misfits = new Map<string, Misfit>()
 
   const accept = (provider: string, answer: ProviderAnswer): Either.Either<ProviderAnswer, ProviderError> => {
-    const read = Either.flatMap(parse(answer.text), (json) =>
-      Either.mapLeft(decode(json), (error) => ParseResult.TreeFormatter.formatErrorSync(error))
-    )
-    if (Either.isRight(read)) {
-      decoded = read.right
+    const object = read(answer.text)
+    if (Either.isRight(object)) {
+      objects.set(provider, object.right)
       return Either.right(answer)
     }
-    misfit = { provider, text: answer.text, problem: read.left }
+    misfits.set(provider, { text: answer.text, problem: object.left })
     const isCut = answer.finishReason === "length"
     return Either.left(
       new InvalidResponseError({
         provider,
         reason: isCut ? "length" : "schema",
-        message: `${provider}: ${isCut ? "the object was cut off at the token limit" : "the answer does not fit the schema"}: ${read.left}`,
+        message: `${provider}: ${isCut ? "the object was cut off at the token limit" : "the answer does not fit the schema"}: ${object.left}`,
         requestId: answer.requestId
       })
     )
@@ -54,13 +60,16 @@ export const make = <A, I>(
 
   return {
     obstacle: Chat.obstacleTo(request),
+    hasToolResults: Chat.hasToolResults(request),
+    tokens: Chat.make(request).tokens,
     mayRetry: (error) => repair || !(error._tag === "InvalidResponseError" && error.reason === "schema"),
     send: (stages, call, begun, time) => {
-      const toRepair = misfit?.provider === stages.provider.name ? misfit : undefined
+      const { name } = stages.provider
+      const toRepair = misfits.get(name)
       const asked = toRepair === undefined ? request : withRepair(request, toRepair)
       return Effect.map(Chat.send(asked, accept, stages, call, begun, time), (response) => ({
         ...response,
-        object: decoded
+        object: objects.get(name) as A
       }))
     }
   }

@@ -1,14 +1,17 @@
 /** A provider with the stages that guard it, and what can be done there. */
 import type { Effect } from "effect"
 import type { CandidateError, ProviderError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
-import type * as TokenBucket from "../pipeline/TokenBucket.ts"
+import type * as Latency from "../pipeline/Latency.ts"
+import type * as RetryBudget from "../pipeline/RetryBudget.ts"
 import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
 import type * as Attempt from "./Attempt.ts"
 import type * as Call from "./Call.ts"
 import type { Emit } from "./Emit.ts"
 import type { Resolved } from "./FuseOptions.ts"
+import type { Guard } from "./Limits.ts"
 import type * as Timeouts from "./Timeouts.ts"
 
 /** A provider with the stages that guard it. */
@@ -16,7 +19,11 @@ export interface Stages {
   readonly provider: Provider
   readonly options: Resolved
   readonly emit: Emit | undefined
-  readonly bucket: TokenBucket.TokenBucket | undefined
+  readonly guard: Guard | undefined
+  /** `undefined`: retries are not bounded. */
+  readonly budget: RetryBudget.RetryBudget | undefined
+  /** Of attempts that succeeded: until the answer, or the first content of a streamed one. */
+  readonly latency: Latency.Latency
   readonly breaker: CircuitBreaker.CircuitBreaker<CandidateError>
   readonly timeouts: Timeouts.Timeouts
   readonly limits: Timeouts.Limits
@@ -24,10 +31,19 @@ export interface Stages {
   readonly watch: Watch.Watch
 }
 
+/** What every answer can tell. */
+export interface Answer {
+  readonly usage?: Usage | undefined
+}
+
 /** What a call wants of a provider. */
-export interface Job<A> {
+export interface Job<out A extends Answer> {
   /** Why the provider cannot do it at all; `undefined` if it can. */
   readonly obstacle: (provider: Provider) => ProviderError | undefined
+  /** Whether it goes on from what tools have done. */
+  readonly hasToolResults: boolean
+  /** About how many tokens it will use. */
+  readonly tokens: (estimate: Guard["estimateTokens"]) => number
   /** Whether a failure may be tried again that the failure table would have tried again. */
   readonly mayRetry: (error: CandidateError) => boolean
   /** One request to the provider, and what it came to. */

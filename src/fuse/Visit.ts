@@ -4,19 +4,21 @@ import type { CandidateError } from "../model/LlmError.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
-import type * as TokenBucket from "../pipeline/TokenBucket.ts"
 import type * as Attempt from "./Attempt.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
-import type { Job, Stages } from "./Stages.ts"
+import * as Limits from "./Limits.ts"
+import type { Answer, Job, Stages } from "./Stages.ts"
 import * as Timeouts from "./Timeouts.ts"
 
-interface Visit<A> {
+interface Visit<A extends Answer> {
   readonly call: Call.Call
   readonly job: Job<A>
   readonly permit: CircuitState.Permit
   /** How many other providers could take the call over. */
   readonly others: Effect.Effect<number>
+  /** Wins the race that it is in; undefined where there is none. */
+  readonly claim: (() => boolean) | undefined
   /** Attempts so far. */
   number: number
   /** The last attempt. */
@@ -32,15 +34,27 @@ interface Visit<A> {
 
 /** What a call can do at a provider. */
 export interface Visits {
-  /** Has the provider answer a call. `others` counts the providers that could take the call over. */
-  readonly ask: <A>(call: Call.Call, job: Job<A>, others: Effect.Effect<number>) => Effect.Effect<A, CandidateError>
+  /**
+   * Has the provider answer a call. `others` counts the providers that could take the call over; `claim` wins the race
+   * against those that are asked at the same time.
+   */
+  readonly ask: <A extends Answer>(
+    call: Call.Call,
+    job: Job<A>,
+    others: Effect.Effect<number>,
+    claim?: () => boolean
+  ) => Effect.Effect<A, CandidateError>
+  /** Notes that another provider was faster. */
+  readonly noteLost: (call: Call.Call) => void
+  /** Takes one from what may be retried and hedged; `false` if there is nothing left. */
+  readonly mayRepeat: (nowMillis: number) => boolean
   /** Notes in the story of the call that, and why, the provider did not answer it. */
   readonly noteFailure: (call: Call.Call, error: CandidateError) => void
 }
 
 /** The visits to a provider behind its stages. */
 export const make = (stages: Stages): Visits => {
-  const { provider, options, emit, bucket, breaker, limits } = stages
+  const { provider, options, emit, guard, budget, breaker, limits } = stages
   const { name } = provider
 
   const limitsOf = ({ timeouts }: Call.Call): Timeouts.Limits =>
@@ -51,7 +65,7 @@ export const make = (stages: Stages): Visits => {
   const untimed: Attempt.Time = { limits, shareMillis: Number.POSITIVE_INFINITY }
 
   /** What of the deadline the next attempt may take. Only with others still to come is there a share to keep to. */
-  const shareOf = <A>({ call, others }: Visit<A>): Effect.Effect<number> =>
+  const shareOf = <A extends Answer>({ call, others }: Visit<A>): Effect.Effect<number> =>
     Effect.flatMap(others, (count) =>
       count === 0
         ? Effect.succeed(Number.POSITIVE_INFINITY)
@@ -59,7 +73,7 @@ export const make = (stages: Stages): Visits => {
     )
 
   /** The next attempt of a visit, after so long in line. */
-  const sendNow = <A>(visit: Visit<A>, inLineMillis: number): Effect.Effect<A, CandidateError> => {
+  const sendNow = <A extends Answer>(visit: Visit<A>, inLineMillis: number): Effect.Effect<A, CandidateError> => {
     const { call } = visit
     if (call.deadline === undefined && call.timeouts === undefined) return sendWithin(visit, inLineMillis, untimed)
     const own = limitsOf(call)
@@ -68,11 +82,12 @@ export const make = (stages: Stages): Visits => {
     )
   }
 
-  const sendWithin = <A>(visit: Visit<A>, inLineMillis: number, time: Attempt.Time) => {
+  const sendWithin = <A extends Answer>(visit: Visit<A>, inLineMillis: number, time: Attempt.Time) => {
     const { call } = visit
     visit.number += 1
-    const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis)
+    const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis, visit.claim)
     visit.begun = begun
+    if (call.hedge !== undefined) call.underWay.set(name, begun)
     return emit === undefined
       ? visit.job.send(stages, call, begun, time)
       : Effect.zipRight(
@@ -81,21 +96,26 @@ export const make = (stages: Stages): Visits => {
         )
   }
 
-  /** The same, after taking a token. */
-  const sendWithToken = <A>(visit: Visit<A>, { withTokens }: TokenBucket.TokenBucket) => {
-    const { call, others } = visit
-    const arrivedMillis = Call.nowOf(call)
-    const sending = Effect.suspend(() => sendNow(visit, Call.nowOf(call) - arrivedMillis))
-    return Effect.flatMap(Deadline.share(call.deadline, others), (share) =>
-      Effect.catchTag(withTokens(1, share)(sending), "ThrottledError", (throttled) => {
-        rejected(call, visit.number, throttled)
-        visit.isOver = true
-        // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
-        const failed = Effect.fail(visit.lastError ?? throttled)
-        return emit === undefined
-          ? failed
-          : Effect.zipRight(emit({ _tag: "Throttled", provider: name, wait: throttled.wait }), failed)
-      })
+  /** The same, when there is room for it. */
+  const sendWithRoom = <A extends Answer>(visit: Visit<A>, room: Limits.Guard) => {
+    const { call, others, job } = visit
+    const tokens = room.countsTokens ? job.tokens(room.estimateTokens) : 0
+    return Effect.flatMap(Deadline.share(call.deadline, others), (atMost) =>
+      Effect.catchTag(
+        room.limiter.withRoom({ tokens, key: call.tag, atMost }, (permit) =>
+          Limits.accounted(room, permit, sendNow(visit, Duration.toMillis(permit.waited)))
+        ),
+        "ThrottledError",
+        (throttled) => {
+          rejected(call, visit.number, throttled)
+          visit.isOver = true
+          // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
+          const failed = Effect.fail(visit.lastError ?? throttled)
+          return emit === undefined
+            ? failed
+            : Effect.zipRight(emit({ _tag: "Throttled", provider: name, wait: throttled.wait }), failed)
+        }
+      )
     )
   }
 
@@ -104,7 +124,9 @@ export const make = (stages: Stages): Visits => {
     Call.end(call, provider, begun, { nowMillis: begun.millis, outcome: "rejected", error })
   }
 
-  const hooks = <A>(visit: Visit<A>): Hooks<CandidateError> => ({
+  const mayRepeat = (nowMillis: number): boolean => budget === undefined || budget.withdraw(nowMillis)
+
+  const hooks = <A extends Answer>(visit: Visit<A>): Hooks<CandidateError> => ({
     shouldRetry: (error) => {
       visit.lastError = error
       if (visit.isOver || !visit.job.mayRetry(error)) return false
@@ -128,7 +150,11 @@ export const make = (stages: Stages): Visits => {
           return whenAlone
       }
     },
-    fits: (delay) => Deadline.fits(visit.call.deadline, delay, visit.others),
+    fits: (delay) =>
+      Effect.map(
+        Deadline.fits(visit.call.deadline, delay, visit.others),
+        (isTime) => isTime && mayRepeat(Call.nowOf(visit.call))
+      ),
     isStillWanted: breaker.isCurrent(visit.permit),
     onRetry: ({ attempt, error, delay }) => {
       visit.backoffMillis = Duration.toMillis(delay)
@@ -137,22 +163,34 @@ export const make = (stages: Stages): Visits => {
   })
 
   return {
-    ask: <A>(call: Call.Call, job: Job<A>, others: Effect.Effect<number>): Effect.Effect<A, CandidateError> => {
+    ask: <A extends Answer>(
+      call: Call.Call,
+      job: Job<A>,
+      others: Effect.Effect<number>,
+      claim?: () => boolean
+    ): Effect.Effect<A, CandidateError> => {
       const obstacle = job.obstacle(provider)
       if (obstacle !== undefined) {
         rejected(call, 0, obstacle)
         return Effect.fail(obstacle)
       }
+      budget?.deposit(Call.nowOf(call))
       let visit: Visit<A> | undefined
       return breaker.withPermit(
         (permit) => {
-          const begun = beginVisit(call, job, others, permit)
+          const begun = beginVisit(call, job, others, permit, claim)
           visit = begun
-          const next = Effect.suspend(() => (bucket === undefined ? sendNow(begun, 0) : sendWithToken(begun, bucket)))
-          return permit.isProbe ? next : retry(next, options.retry, () => hooks(begun))
+          const next = Effect.suspend(() => (guard === undefined ? sendNow(begun, 0) : sendWithRoom(begun, guard)))
+          return permit.isProbe ? next : retry(next, call.retry ?? options.retry, () => hooks(begun))
         },
         () => visit?.begun?.firstContentMillis
       )
+    },
+    mayRepeat,
+    noteLost: (call) => {
+      const begun = call.underWay.get(name)
+      if (begun === undefined || begun.isOver) return
+      Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "hedge-lost" })
     },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, 0, error)
@@ -161,16 +199,18 @@ export const make = (stages: Stages): Visits => {
   }
 }
 
-const beginVisit = <A>(
+const beginVisit = <A extends Answer>(
   call: Call.Call,
   job: Job<A>,
   others: Effect.Effect<number>,
-  permit: CircuitState.Permit
+  permit: CircuitState.Permit,
+  claim: (() => boolean) | undefined
 ): Visit<A> => ({
   call,
   job,
   permit,
   others,
+  claim,
   number: 0,
   begun: undefined,
   backoffMillis: 0,

@@ -52,7 +52,7 @@ export interface Obstacle {
 const lacking = (what: string): Obstacle => ({ isTooLong: false, what })
 
 /** Characters to a token. Real ratios are from 2 (code, many scripts) to 4.5; a low estimate refuses nothing that fits. */
-const charactersPerToken = 4.5
+export const charactersPerToken = 4.5
 
 /** At least about so many tokens are in a request, and wanted for its answer. */
 export const estimateTokens = ({ system, messages, maxTokens }: ChatRequest): number => {

@@ -48,6 +48,10 @@ export interface ChatResponse extends ProviderAnswer {
   readonly latency: Duration.Duration
   /** Every attempt of the call, in order; the last is the one that answered. */
   readonly attempts: ReadonlyArray<Attempt>
-  /** Whether the answer was kept from an earlier call. */
+  /** Whether the answer comes from an earlier call, or from one that somebody else had under way. */
   readonly cached: boolean
+  /** Set on a cached answer that is too old and was given because every provider failed. */
+  readonly stale?: boolean | undefined
+  /** Set where the fallback answered and no provider. */
+  readonly fallback?: boolean | undefined
 }

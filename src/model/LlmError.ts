@@ -4,9 +4,10 @@ import * as FailoverPolicy from "./FailoverPolicy.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
- * How one attempt ended. `rejected`: nothing was sent, because the circuit was open or our own limiter had no room.
+ * How one attempt ended. `rejected`: nothing was sent, because the circuit was open or our own limiter had no room;
+ * `hedge-lost`: another provider that was asked at the same time was faster.
  */
-export type AttemptOutcome = "success" | "failure" | "rejected"
+export type AttemptOutcome = "success" | "failure" | "rejected" | "hedge-lost"
 
 /** One entry of a call's story. */
 export interface Attempt {

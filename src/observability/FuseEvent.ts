@@ -72,6 +72,52 @@ export interface FailedOver {
   readonly error: CandidateError
 }
 
+/** A provider has not answered after the delay, and the next one is asked too. */
+export interface Hedged {
+  readonly _tag: "Hedged"
+  readonly from: string
+  readonly to: string
+}
+
+/** A provider was given up because another was faster. */
+export interface HedgeLost {
+  readonly _tag: "HedgeLost"
+  readonly provider: string
+}
+
+/** The rate of a provider with an adaptive limit was cut. Rates are attempts per minute. */
+export interface RateLowered {
+  readonly _tag: "RateLowered"
+  readonly provider: string
+  /** Undefined if there was no limit before. */
+  readonly from: number | undefined
+  readonly to: number
+}
+
+/** The rate of a provider with an adaptive limit was raised. */
+export interface RateRaised {
+  readonly _tag: "RateRaised"
+  readonly provider: string
+  readonly from: number | undefined
+  readonly to: number
+}
+
+/** The fallback answers instead of the error. */
+export interface FallbackUsed {
+  readonly _tag: "FallbackUsed"
+  readonly error: LlmFuseError
+}
+
+/** An answer was given that came from an earlier call, or from one that somebody else had under way. */
+export interface ServedFromCache {
+  readonly _tag: "ServedFromCache"
+  /** Who had given it. */
+  readonly provider: string
+  readonly ageMillis: number
+  /** Whether it was too old, and stood in for a failure. */
+  readonly isStale: boolean
+}
+
 /** A call was answered. */
 export interface CallSucceeded {
   readonly _tag: "CallSucceeded"
@@ -97,5 +143,11 @@ export type FuseEvent =
   | CircuitClosed
   | CircuitIsolated
   | FailedOver
+  | Hedged
+  | HedgeLost
+  | RateLowered
+  | RateRaised
+  | FallbackUsed
+  | ServedFromCache
   | CallSucceeded
   | CallFailed

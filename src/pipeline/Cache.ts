@@ -80,9 +80,14 @@ export interface Cache<A, E> {
   /**
    * The value of a key: kept, shared, or run. Callers of a key must ask for the same thing: they get one another's
    * answers and failures. A deadline belongs around this effect and not within it, where it would be everybody's. Without
-   * a key the effect is simply run. An effect that asks for its own key waits for itself.
+   * a key the effect is simply run. An effect that asks for its own key waits for itself. With a `party`, a run is shared
+   * only by callers who name the same one; what is kept is everybody's.
    */
-  readonly through: <R>(key: string | undefined, effect: Effect.Effect<A, E, R>) => Effect.Effect<Served<A, E>, E, R>
+  readonly through: <R>(
+    key: string | undefined,
+    effect: Effect.Effect<A, E, R>,
+    party?: string
+  ) => Effect.Effect<Served<A, E>, E, R>
   /** Forgets the value of a key. A run that is under way still answers those who wait, but is not kept or joined. */
   readonly invalidate: (key: string) => Effect.Effect<void>
   /** The same for all keys. */
@@ -183,7 +188,7 @@ const fromRules = <A, E>(options: Options<A, E>, rules: Rules): Cache<A, E> => {
     })
 
   return {
-    through: (key, effect) => {
+    through: (key, effect, party = "") => {
       if (key === undefined) return Effect.map(effect, (value) => ({ value, source: "miss", ageMillis: 0 }))
       const run = (flight: SingleFlight.Flight<Served<A, E>>) =>
         Effect.flatMap(place.find(key), (kept) =>
@@ -193,13 +198,20 @@ const fromRules = <A, E>(options: Options<A, E>, rules: Rules): Cache<A, E> => {
         const kept = place.peek?.(key, clock)
         return kept !== undefined && isFresh(kept)
           ? Effect.succeed(count(serve(kept)))
-          : Effect.map(flights.join(key, run), ({ answer, isFirst }) =>
+          : Effect.map(flights.join(`${party}\n${key}`, run), ({ answer, isFirst }) =>
               count(isFirst || answer.source !== "miss" ? answer : { ...answer, source: "shared" })
             )
       })
     },
-    invalidate: (key) => Effect.zipRight(flights.forget(key), place.remove(key)),
-    clear: Effect.zipRight(flights.forgetAll, place.clear),
+    invalidate: (key) =>
+      Effect.zipRight(
+        flights.forget((flight) => flight.endsWith(`\n${key}`)),
+        place.remove(key)
+      ),
+    clear: Effect.zipRight(
+      flights.forget(() => true),
+      place.clear
+    ),
     snapshot: Effect.sync(() => {
       const { runs, storeErrors, ...served } = counts
       return { served, runs, flights: flights.size(), storeErrors, size: place.size?.() }

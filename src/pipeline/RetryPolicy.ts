@@ -55,8 +55,8 @@ const fromNumbers = (numbers: Omit<RetryPolicy, "schedule">): RetryPolicy => {
 /** The names of the options. */
 export const optionNames = ["maxAttempts", "baseDelay", "multiplier", "maxDelay", "jitter"] as const
 
-/** A policy from options, with defaults for what is not set. Fails with a `ConfigError` that names a wrong option. */
-export const make = (options: Options = {}, path = "retry"): Effect.Effect<RetryPolicy, ConfigError.ConfigError> =>
+/** A policy from options, with defaults for what is not set; the left side names the first wrong option. */
+export const check = (options: Options, path: string): Either.Either<RetryPolicy, ConfigError.ConfigError> =>
   Either.gen(function* () {
     yield* OptionCheck.knownKeys(path, options, optionNames)
     return fromNumbers({
@@ -66,7 +66,11 @@ export const make = (options: Options = {}, path = "retry"): Effect.Effect<Retry
       maxDelayMillis: yield* OptionCheck.durationMillis(`${path}.maxDelay`, options.maxDelay ?? 10_000, "zero"),
       jitter: yield* OptionCheck.oneOf(`${path}.jitter`, options.jitter ?? "full", ["full", "none"])
     })
-  }).pipe((checked) => Effect.suspend(() => checked))
+  })
+
+/** The same as an effect. Fails with a `ConfigError` that names a wrong option. */
+export const make = (options: Options = {}, path = "retry"): Effect.Effect<RetryPolicy, ConfigError.ConfigError> =>
+  Effect.suspend(() => check(options, path))
 
 const standard = fromNumbers({
   maxAttempts: 3,

@@ -24,10 +24,8 @@ export interface SingleFlight<A, E> {
    * the one who began it, but neither its interruption nor a time limit around it.
    */
   readonly join: <R>(key: string, run: (flight: Flight<A>) => Effect.Effect<A, E, R>) => Effect.Effect<Joined<A>, E, R>
-  /** Lets nobody else join the flight of a key. Ends when what a landed one still does is done. */
-  readonly forget: (key: string) => Effect.Effect<void>
-  /** The same for all flights. */
-  readonly forgetAll: Effect.Effect<void>
+  /** Lets nobody else join the flights of such keys. Ends when what landed ones still do is done. */
+  readonly forget: (isMeant: (key: string) => boolean) => Effect.Effect<void>
   /** How many flights could be joined now. */
   readonly size: () => number
 }
@@ -82,11 +80,11 @@ export const make = <A, E>(): SingleFlight<A, E> => {
   const finished = (state: State<A, E>): Effect.Effect<void> =>
     state.hasLanded && state.fiber !== undefined ? Effect.asVoid(state.fiber.await) : Effect.void
 
-  const forget = (key: string) =>
+  const forget = (isMeant: (key: string) => boolean) =>
     Effect.suspend(() => {
-      const state = flights.get(key)
-      flights.delete(key)
-      return state === undefined ? Effect.void : finished(state)
+      const meant = [...flights].filter(([key]) => isMeant(key))
+      for (const [key] of meant) flights.delete(key)
+      return Effect.forEach(meant, ([, state]) => finished(state), { discard: true })
     })
 
   return {
@@ -109,7 +107,6 @@ export const make = <A, E>(): SingleFlight<A, E> => {
         })
       ),
     forget,
-    forgetAll: Effect.suspend(() => Effect.forEach([...flights.keys()], forget, { discard: true })),
     size: () => flights.size
   }
 }

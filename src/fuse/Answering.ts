@@ -1,0 +1,122 @@
+/** One call from its check to its end: its time, what is kept of earlier ones, and what stands in for an error. */
+import { Clock, Context, Duration, Effect, Either } from "effect"
+import type { ChatResponse } from "../model/ChatResponse.ts"
+import { DeadlineExceededError, type FallbackError, type LlmFuseError } from "../model/LlmError.ts"
+import * as Deadline from "../pipeline/Deadline.ts"
+import { fallback } from "../pipeline/Fallback.ts"
+import * as Monotonic from "../pipeline/Monotonic.ts"
+import * as Call from "./Call.ts"
+import type * as CallCheck from "./CallCheck.ts"
+import * as CallStream from "./CallStream.ts"
+import * as Chat from "./Chat.ts"
+import type { Answering, Conversation, Told } from "./Conversation.ts"
+import { type Emit, withEvents } from "./Emit.ts"
+import * as FallbackAnswer from "./FallbackAnswer.ts"
+import type { CallOptions, Resolved } from "./FuseOptions.ts"
+import type { Kept } from "./Kept.ts"
+import type { Member } from "./Member.ts"
+
+/** Begins calls. */
+export interface Answerer {
+  /** Answers what was asked, within the time of the call. */
+  readonly answer: <In, A extends Told>(
+    input: Either.Either<In, LlmFuseError>,
+    callOptions: CallOptions | undefined,
+    run: (input: In, call: Call.Call, candidates: ReadonlyArray<Member>) => Answering<A>
+  ) => Answering<A>
+  /** The same for a conversation; `outlet` takes the answer as it comes. */
+  readonly converse: <A extends ChatResponse>(
+    conversation: Either.Either<Conversation<A>, LlmFuseError>,
+    callOptions: CallOptions | undefined,
+    outlet?: CallStream.Outlet
+  ) => Answering<A>
+}
+
+/** What answers the calls of a service. */
+export const make = (
+  check: ReturnType<typeof CallCheck.make>,
+  options: Resolved,
+  kept: Kept | undefined,
+  emit: Emit | undefined
+): Answerer => {
+  const told = emit === undefined ? <A>(call: Answering<A>) => call : withEvents(emit)
+
+  const begin = <In, A extends Told>(
+    input: Either.Either<In, LlmFuseError>,
+    callOptions: CallOptions | undefined,
+    run: (input: In, call: Call.Call, candidates: ReadonlyArray<Member>) => Answering<A>,
+    outlet?: CallStream.Outlet
+  ): Answering<A> =>
+    told(
+      Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
+        if (Either.isLeft(input)) return Effect.fail(input.left)
+        const checked = check(callOptions)
+        if (Either.isLeft(checked)) return Effect.fail(checked.left)
+        const { candidates, deadlineMillis, recovery, timeouts, retry, hedge, tag } = checked.right
+        const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+        const startMillis = Monotonic.unsafeMillis(clock)
+        const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+        const deadline = Deadline.earlier(own, fiber.getFiberRef(Deadline.current))
+        const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
+        const underWay = new Map<string, Call.Begun>()
+        const call = { clock, startMillis, deadline, timeouts, retry, hedge, tag, stream, attempts: [], underWay }
+        return run(input.right, call, candidates)
+      })
+    )
+
+  const inTime = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
+    const { deadline } = call
+    return deadline === undefined
+      ? running
+      : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadline)))(running)
+  }
+
+  const standingIn = <A extends ChatResponse>(
+    call: Call.Call,
+    { request, accept }: Conversation<A>
+  ): ((answer: Answering<A>) => Answering<A>) => {
+    const { fallback: instead } = options
+    if (instead === undefined) return (answer) => answer
+    return fallback(
+      (error: LlmFuseError) =>
+        Effect.flatMap(FallbackAnswer.run(instead, request, error), (value) =>
+          Either.match(accept(FallbackAnswer.respond(call, value)), {
+            onLeft: (problem): Effect.Effect<A, unknown> => Effect.fail(problem),
+            onRight: (response) => Effect.as(Chat.present(call, response), response)
+          })
+        ),
+      {
+        appliesTo: (error) => FallbackAnswer.appliesTo(call, error),
+        onFallback: emit === undefined ? undefined : (error) => emit({ _tag: "FallbackUsed", error })
+      }
+    )
+  }
+
+  return {
+    answer: (input, callOptions, run) =>
+      begin(input, callOptions, (asked, call, candidates) => inTime(call, run(asked, call, candidates))),
+    converse: (conversation, callOptions, outlet) =>
+      begin(
+        conversation,
+        callOptions,
+        (it, call, candidates) => {
+          const running = inTime(call, it.run(call, candidates))
+          const answer = kept === undefined ? running : kept(call, it, candidates, running)
+          return options.fallback === undefined
+            ? answer
+            : Effect.mapError(standingIn(call, it)(answer), (error) => tellIfFallback(call, error))
+        },
+        outlet
+      )
+  }
+}
+
+const tellIfFallback = (call: Call.Call, error: LlmFuseError | FallbackError): LlmFuseError =>
+  error._tag === "FallbackError" ? Call.tell(call, error) : error
+
+const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): DeadlineExceededError => {
+  const millis = Math.max(0, Math.round(atMillis - call.startMillis))
+  const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
+  const message = `no answer within the deadline of ${millis} ms`
+  return new DeadlineExceededError({ provider, deadline: Duration.millis(millis), message })
+}

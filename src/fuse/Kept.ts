@@ -1,0 +1,99 @@
+/** Answers that are kept for those who ask the same. */
+import { type ConfigError, Duration, Effect, Either } from "effect"
+import type { ChatResponse } from "../model/ChatResponse.ts"
+import type { LlmFuseError } from "../model/LlmError.ts"
+import * as OptionCheck from "../model/OptionCheck.ts"
+import * as Cache from "../pipeline/Cache.ts"
+import { encoded } from "../pipeline/CacheStore.ts"
+import { cacheKey } from "./CacheKey.ts"
+import type { CacheOptions } from "./CacheOptions.ts"
+import * as CacheRule from "./CacheRule.ts"
+import * as Call from "./Call.ts"
+import * as Chat from "./Chat.ts"
+import type { Answering, Conversation } from "./Conversation.ts"
+import type { Emit } from "./Emit.ts"
+import type { Member } from "./Member.ts"
+
+/** Answers from what is kept, or runs, and keeps what has come of it. */
+export type Kept = <A extends ChatResponse>(
+  call: Call.Call,
+  conversation: Conversation<A>,
+  candidates: ReadonlyArray<Member>,
+  running: Answering<A>
+) => Answering<A>
+
+const optionNames = ["ttl", "staleIfError", "maxEntries", "maxBytes", "store", "onStoreError"]
+
+/** Whether an old answer may stand in: when nobody answered or time ran out, not when it is the request that is wrong. */
+const mayServeStale = (error: LlmFuseError): boolean =>
+  (error._tag === "AllProvidersFailedError" || error._tag === "DeadlineExceededError") && !halfSaid.has(error)
+
+/** Errors of streams that have handed out part of an answer, which another would double. */
+const halfSaid = new WeakSet<LlmFuseError>()
+
+/** Builds the cache. Fails with a `ConfigError` that names the first wrong option, its value and the rule. */
+export const make = (options: CacheOptions, emit: Emit | undefined): Effect.Effect<Kept, ConfigError.ConfigError> =>
+  Effect.gen(function* () {
+    yield* OptionCheck.knownKeys("cache", options, optionNames)
+    const { store, ...rest } = options
+    const cache = yield* Cache.make<ChatResponse, LlmFuseError>({
+      ...rest,
+      store: store && encoded(store, CacheRule.codec),
+      isKept: CacheRule.isKept,
+      mayServeStale
+    })
+    return fromCache(cache, emit)
+  })
+
+let parties = 0
+
+/**
+ * Who shares a run: those who ask the same, with as much time and the same options. A stream goes to its own caller, and
+ * a deadline that is somebody else's is not to be shared.
+ */
+const partyOf = ({ stream, deadline, startMillis, timeouts, retry, hedge }: Call.Call): string => {
+  if (stream !== undefined || timeouts !== undefined || retry !== undefined || hedge !== undefined) {
+    parties += 1
+    return `${parties}`
+  }
+  return deadline === undefined ? "" : `within ${deadline.atMillis - startMillis}`
+}
+
+const fromCache =
+  (cache: Cache.Cache<ChatResponse, LlmFuseError>, emit: Emit | undefined): Kept =>
+  (call, { request, accept }, candidates, running) => {
+    const key = cacheKey(
+      request,
+      candidates.map(({ provider }) => provider)
+    )
+    let own: Effect.Effect.Success<typeof running> | undefined
+    const run = Effect.mapBoth(running, {
+      onFailure: (error) => {
+        if (call.stream?.isCommitted) halfSaid.add(error)
+        return error
+      },
+      onSuccess: (response) => {
+        own = response
+        return response
+      }
+    })
+    return Effect.flatMap(cache.through(key, run, partyOf(call)), (served) => {
+      if (served.source === "miss" && own !== undefined) return Effect.succeed(own)
+      const latency = Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis)))
+      const isStale = served.source === "stale"
+      const response = {
+        ...CacheRule.servedFromCache(served.value, latency),
+        attempts: call.attempts,
+        ...(isStale ? { stale: true } : {})
+      }
+      const told =
+        emit === undefined
+          ? Effect.void
+          : emit({ _tag: "ServedFromCache", provider: response.provider, ageMillis: served.ageMillis, isStale })
+      return Either.match(accept(response), {
+        // What was kept for the same schema fits it; what a foreign store holds may not, and is then no answer.
+        onLeft: () => running,
+        onRight: (answer) => Effect.zipRight(told, Effect.as(Chat.present(call, response), answer))
+      })
+    })
+  }
