@@ -6,6 +6,7 @@ import { hedge } from "../../src/pipeline/Hedge.ts"
 import { runVirtually } from "./virtualTime.ts"
 
 const runs = Number(process.env.LLMFUSE_MODEL_RUNS ?? 200)
+const timeoutMillis = 30_000 + 10 * runs
 
 interface Candidate {
   /** 0: without a pause. */
@@ -71,6 +72,7 @@ const predict = ({ candidates, delay, maxHedges, leave }: Setting): Outcome | un
   }
   const claim = (position: number) => {
     isClaimed = true
+    hedgeAt = undefined
     flying.delete(position)
     lose()
     flying.add(position)
@@ -202,78 +204,86 @@ const setting = (most: number): fc.Arbitrary<Setting> =>
   })
 
 describe("hedge, at random", () => {
-  it("has the winner, the time, the questions and the losers that a model predicts", () => {
-    fc.assert(
-      fc.property(setting(400), (setting) => {
-        const predicted = predict(setting)
-        fc.pre(predicted !== undefined)
-        const { race, story, state } = play(setting)
+  it(
+    "has the winner, the time, the questions and the losers that a model predicts",
+    () => {
+      fc.assert(
+        fc.property(setting(400), (setting) => {
+          const predicted = predict(setting)
+          fc.pre(predicted !== undefined)
+          const { race, story, state } = play(setting)
 
-        const { exit, endedAtMillis, timersLeft } = runVirtually(Effect.sandbox(race))
+          const { exit, endedAtMillis, timersLeft } = runVirtually(Effect.sandbox(race))
 
-        const end =
-          exit === undefined
-            ? undefined
-            : Exit.match(exit, {
-                onSuccess: (answer) => answer,
-                onFailure: (cause) =>
-                  cause._tag === "Fail"
-                    ? String(
-                        cause.error._tag === "Fail"
-                          ? cause.error.error
-                          : cause.error._tag === "Die"
-                            ? cause.error.defect
-                            : "?"
-                      )
-                    : "?"
-              })
-        assert.deepStrictEqual({ end, endsAt: end === undefined ? undefined : endedAtMillis, story }, predicted)
-        assert.strictEqual(state.refusedClaims, 0)
-        if (end !== undefined) assert.deepStrictEqual([timersLeft, state.running], [0, 0])
-      }),
-      { numRuns: runs }
-    )
-  })
+          const end =
+            exit === undefined
+              ? undefined
+              : Exit.match(exit, {
+                  onSuccess: (answer) => answer,
+                  onFailure: (cause) =>
+                    cause._tag === "Fail"
+                      ? String(
+                          cause.error._tag === "Fail"
+                            ? cause.error.error
+                            : cause.error._tag === "Die"
+                              ? cause.error.defect
+                              : "?"
+                        )
+                      : "?"
+                })
+          assert.deepStrictEqual({ end, endsAt: end === undefined ? undefined : endedAtMillis, story }, predicted)
+          assert.strictEqual(state.refusedClaims, 0)
+          if (end !== undefined) assert.deepStrictEqual([timersLeft, state.running], [0, 0])
+        }),
+        { numRuns: runs }
+      )
+    },
+    timeoutMillis
+  )
 
-  it("keeps its promises where many things happen in the same moment, and wherever it is interrupted", () => {
-    const crowded = fc.record({
-      setting: setting(3).map((it) => ({
-        ...it,
-        candidates: it.candidates.map((one) => ({
-          ...one,
-          endsAfter: one.endsAfter % 4,
-          claimsAfter: one.claimsAfter === undefined ? undefined : one.claimsAfter % ((one.endsAfter % 4) + 1)
-        }))
-      })),
-      interruptedAt: fc.integer({ min: 0, max: 12 })
-    })
-    fc.assert(
-      fc.property(crowded, ({ setting, interruptedAt }) => {
-        const { race, story, state } = play(setting)
-        const interrupting = Effect.gen(function* () {
-          const fiber = yield* Effect.fork(race)
-          yield* nap(interruptedAt)
-          const before = fiber.unsafePoll()
-          const exit = yield* Fiber.interrupt(fiber)
-          const runningThen = state.running
-          const toldThen = story.length
-          yield* Effect.sleep("1 minute")
-          return { wasOver: before !== null, exit, runningThen, told: story.slice(toldThen) }
-        })
+  it(
+    "keeps its promises where many things happen in the same moment, and wherever it is interrupted",
+    () => {
+      const crowded = fc.record({
+        setting: setting(3).map((it) => ({
+          ...it,
+          candidates: it.candidates.map((one) => ({
+            ...one,
+            endsAfter: one.endsAfter % 4,
+            claimsAfter: one.claimsAfter === undefined ? undefined : one.claimsAfter % ((one.endsAfter % 4) + 1)
+          }))
+        })),
+        interruptedAt: fc.integer({ min: 0, max: 12 })
+      })
+      fc.assert(
+        fc.property(crowded, ({ setting, interruptedAt }) => {
+          const { race, story, state } = play(setting)
+          const interrupting = Effect.gen(function* () {
+            const fiber = yield* Effect.fork(race)
+            yield* nap(interruptedAt)
+            const before = fiber.unsafePoll()
+            const exit = yield* Fiber.interrupt(fiber)
+            const runningThen = state.running
+            const toldThen = story.length
+            yield* Effect.sleep("1 minute")
+            return { wasOver: before !== null, exit, runningThen, told: story.slice(toldThen) }
+          })
 
-        const { exit, timersLeft } = runVirtually(interrupting)
+          const { exit, timersLeft } = runVirtually(interrupting)
 
-        assert.isTrue(exit !== undefined && Exit.isSuccess(exit))
-        if (exit === undefined || Exit.isFailure(exit)) return
-        assert.deepStrictEqual([exit.value.runningThen, state.running, timersLeft], [0, 0, 0])
-        assert.deepStrictEqual(exit.value.told, [])
-        const asked = story.flatMap((line) => line.match(/ask (\d+)/)?.[1] ?? [])
-        const lost = story.flatMap((line) => line.match(/lost (\d+)/)?.[1] ?? [])
-        assert.strictEqual(new Set(asked).size, asked.length)
-        assert.strictEqual(new Set(lost).size, lost.length)
-        assert.isTrue(lost.every((position) => asked.includes(position)))
-      }),
-      { numRuns: runs }
-    )
-  })
+          assert.isTrue(exit !== undefined && Exit.isSuccess(exit))
+          if (exit === undefined || Exit.isFailure(exit)) return
+          assert.deepStrictEqual([exit.value.runningThen, state.running, timersLeft], [0, 0, 0])
+          assert.deepStrictEqual(exit.value.told, [])
+          const asked = story.flatMap((line) => line.match(/ask (\d+)/)?.[1] ?? [])
+          const lost = story.flatMap((line) => line.match(/lost (\d+)/)?.[1] ?? [])
+          assert.strictEqual(new Set(asked).size, asked.length)
+          assert.strictEqual(new Set(lost).size, lost.length)
+          assert.isTrue(lost.every((position) => asked.includes(position)))
+        }),
+        { numRuns: runs }
+      )
+    },
+    timeoutMillis
+  )
 })
