@@ -331,4 +331,11 @@ describe("canonicalText", () => {
       })
     )
   })
+
+  it("sees a circle before the stack ends", () => {
+    const circle: Array<unknown> = []
+    circle.push({ circle })
+
+    assert.isUndefined(canonicalText(circle))
+  })
 })
