@@ -8,6 +8,7 @@ import * as Line from "./LimiterLine.ts"
 import * as LimiterOptions from "./LimiterOptions.ts"
 import { type Permit, Room } from "./LimiterPermit.ts"
 import { throttled } from "./LimiterRefusal.ts"
+import type { State } from "./LimiterState.ts"
 
 /** What one call asks for. It always costs one request and one place in flight. */
 export interface Cost {
@@ -53,8 +54,9 @@ export interface Limiter {
    */
   readonly blockFor: (duration: Duration.DurationInput) => Effect.Effect<void>
   /**
-   * Sets the rate of requests; default interval 1 minute, default burst 5. What the bucket holds stays, as far as the new
-   * burst allows; a bucket that was not there before begins empty. A rate that is not one changes nothing.
+   * Sets the rate of requests; the interval is 1 minute if it is not given, the burst the one before, else 5. What the
+   * bucket holds stays, as far as the burst allows; a bucket that was not there before begins empty. A rate that is not
+   * one changes nothing.
    */
   readonly setRate: (rate: LimiterOptions.Rate) => Effect.Effect<void>
   readonly snapshot: Effect.Effect<Snapshot>
@@ -98,17 +100,10 @@ const fromGate = (gate: LimiterGate.Gate, checked: LimiterOptions.Checked, name:
       gate.change((state, now) => {
         const own = by instanceof Room ? { requests: 1, tokens: by.reserved } : { requests: 0, tokens: 0 }
         return LimiterCorrection.correct(state, now, seen, own)
-      }, "all"),
-    blockFor: (duration) =>
-      gate.change(
-        (state, now) => LimiterCorrection.blockFor(state, now, Duration.toMillis(duration), undefined),
-        "all"
-      ),
-    setRate: (rate) =>
-      Either.match(LimiterOptions.checkRate(rate, "rate", 5), {
-        onLeft: () => Effect.void,
-        onRight: (bucket) => gate.change((state, now) => LimiterCorrection.setRate(state, now, bucket), "all")
       }),
+    blockFor: (duration) =>
+      gate.change((state, now) => LimiterCorrection.blockFor(state, now, Duration.toMillis(duration), undefined)),
+    setRate: (rate) => gate.change((state, now) => withRate(state, now, rate)),
     snapshot: Effect.map(gate.state, ({ requests, tokens, inFlight, line }) => ({
       ...(requests && { requestsLeft: Bucket.left(requests) }),
       ...(tokens && { tokensLeft: Bucket.left(tokens) }),
@@ -116,4 +111,12 @@ const fromGate = (gate: LimiterGate.Gate, checked: LimiterOptions.Checked, name:
       queued: Line.size(line)
     }))
   }
+}
+
+const withRate = (state: State, now: number, rate: LimiterOptions.Rate): State => {
+  const burst = state.requests === undefined ? 5 : Math.round(Bucket.most(state.requests))
+  return Either.match(LimiterOptions.checkRate(rate, "rate", burst), {
+    onLeft: () => state,
+    onRight: (bucket) => LimiterCorrection.setRate(state, now, bucket)
+  })
 }

@@ -60,9 +60,8 @@ export const correct = (before: State, now: number, seen: Seen, own: { requests:
 }
 
 /** Fills the bucket of requests at another rate from now on; what is in it stays, as far as it is able to hold it. */
-export const setRate = (before: State, now: number, rate: Bucket.Bucket | undefined): State => {
+export const setRate = (before: State, now: number, rate: Bucket.Bucket): State => {
   const state = pass(before, now)
-  if (rate === undefined) return { ...state, requests: undefined }
   const requests = state.requests ?? { ...rate, units: 0 }
   return { ...state, requests: Bucket.withRate(requests, rate) }
 }

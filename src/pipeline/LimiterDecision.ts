@@ -128,3 +128,15 @@ export const ask = (before: State, rules: Rules, now: number, waiter: Waiter): S
   const millis = Math.max(1, wholeMillis(isFirst && micros > 0 ? micros : leftMicros))
   return [{ _tag: "Wait", waiter, millis }, state]
 }
+
+/** Who should ask again after a change: the first of the line if it may go earlier, everybody if a block has begun. */
+export const woken = (before: State, after: State, rules: Rules): ReadonlyArray<Waiter> => {
+  const first = Line.first(after.line)
+  if (first === undefined) return []
+  if (after.blockedUntilMicros !== before.blockedUntilMicros) return Line.all(after.line)
+  if (first !== Line.first(before.line)) return [first]
+  const { cost } = first
+  const isFreed = hasPlaces(after, rules, cost.places) && !hasPlaces(before, rules, cost.places)
+  const isSooner = wholeMillis(outlook(after, [cost]).micros) < wholeMillis(outlook(before, [cost]).micros)
+  return isFreed || isSooner ? [first] : []
+}

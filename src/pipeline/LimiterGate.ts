@@ -27,11 +27,8 @@ export interface Gate {
     key: string | undefined,
     restore: Restore
   ) => Effect.Effect<Duration.Duration, Refused>
-  /** Changes the state, then wakes the first of the line, or everybody if the outlook of all may have got worse. */
-  readonly change: (
-    decision: (state: LimiterState.State, now: number) => LimiterState.State,
-    wakes: "first" | "all"
-  ) => Effect.Effect<void>
+  /** Changes the state, then wakes those whose outlook has changed by it. */
+  readonly change: (decision: (state: LimiterState.State, now: number) => LimiterState.State) => Effect.Effect<void>
   /** The state as it is now. */
   readonly state: Effect.Effect<LimiterState.State>
 }
@@ -53,15 +50,17 @@ const fromRef = (ref: Ref.Ref<LimiterState.State>, rules: LimiterDecision.Rules)
   /** Nothing is handed over: who is woken asks for itself, so that nothing can be lost on the way to one that gave up. */
   const wakeFirst = Effect.map(Ref.get(ref), ({ line }) => Line.first(line)?.latch.unsafeOpen())
 
-  const wakeAll = Effect.map(Ref.get(ref), ({ line }) => {
-    for (const { latch } of Line.all(line)) latch.unsafeOpen()
-  })
-
-  const change: Gate["change"] = (decision, wakes) =>
+  const change: Gate["change"] = (decision) =>
     Effect.uninterruptible(
-      Effect.zipRight(
-        modify((state, now) => [undefined, decision(state, now)]),
-        wakes === "first" ? wakeFirst : wakeAll
+      Effect.map(
+        modify((state, now) => {
+          const before = LimiterState.pass(state, now)
+          const after = decision(before, now)
+          return [LimiterDecision.woken(before, after, rules), after]
+        }),
+        (woken) => {
+          for (const { latch } of woken) latch.unsafeOpen()
+        }
       )
     )
 
@@ -70,7 +69,7 @@ const fromRef = (ref: Ref.Ref<LimiterState.State>, rules: LimiterDecision.Rules)
     if (decision._tag === "Refused") return Effect.zipRight(wakeFirst, Effect.fail(decision))
     const { waiter, millis } = decision
     const wait = Effect.ignore(attemptTimeout(millis, () => undefined)(waiter.latch.await))
-    return Effect.onInterrupt(restore(wait), () => change((state) => LimiterState.leave(state, waiter), "first")).pipe(
+    return Effect.onInterrupt(restore(wait), () => change((state) => LimiterState.leave(state, waiter))).pipe(
       Effect.zipRight(waiter.latch.close),
       Effect.zipRight(modify((state, now) => LimiterDecision.ask(state, rules, now, waiter))),
       Effect.flatMap((next) => settle(next, restore))

@@ -34,7 +34,7 @@ export class Room implements Permit {
         const more = actualTokens - this.#tokens
         const reserved = this.#account()
         this.#tokens = actualTokens
-        return this.#gate.change((state, now) => LimiterState.reconcile(state, now, more, reserved), "first")
+        return this.#gate.change((state, now) => LimiterState.reconcile(state, now, more, reserved))
       })
     )
 
@@ -67,7 +67,7 @@ export class Room implements Permit {
     return Effect.suspend(() => {
       const reserved = this.#account()
       const end = this.#hasBegun ? LimiterState.release : LimiterState.giveBack
-      return this.#gate.change((state, now) => end(state, now, this.#cost, reserved), "first")
+      return this.#gate.change((state, now) => end(state, now, this.#cost, reserved))
     })
   }
 
