@@ -48,7 +48,6 @@ export const make = <Candidate, A, E, R, E2>(
   const inFlight = new Map<number, Fiber.RuntimeFiber<Exit.Exit<A, E>> | undefined>()
   const errors: Array<E> = []
   const steps: Array<() => void> = []
-  let starts = 0
   let timer: Fiber.RuntimeFiber<void> | undefined
   let isClaimed = false
   let decided: Exit.Exit<A, E | E2> | undefined
@@ -98,7 +97,6 @@ export const make = <Candidate, A, E, R, E2>(
 
   const start = (position: number, announce?: LazyArg<Effect.Effect<void>>): void => {
     stopTimer()
-    starts += 1
     waiting.splice(waiting.indexOf(position), 1)
     inFlight.set(position, undefined)
     const attempt = Effect.suspend(() =>
@@ -115,9 +113,9 @@ export const make = <Candidate, A, E, R, E2>(
     if (isClaimed || waiting.length === 0 || !(inFlight.size <= maxHedges)) return
     const millis = typeof delay === "function" ? delay() : delay
     if (millis === undefined || !(millis >= 0 && millis <= maxTimerMillis)) return
-    const turn = starts
     const hedgeTo = (to: number) => () => {
-      if (turn !== starts || isClaimed || decided !== undefined) return
+      // What was asked for leave may have claimed the race meanwhile.
+      if (isClaimed || decided !== undefined) return
       timer = undefined
       start(to, onHedge && (() => onHedge(from, to)))
     }

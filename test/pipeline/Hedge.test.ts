@@ -440,6 +440,23 @@ describe("hedge", () => {
     })
   )
 
+  it.effect("interruption of the caller ends the wait for a hedge too", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const mayHedge = () => {
+        asked += 1
+        return true
+      }
+      const fiber = yield* Effect.fork(race([hangs, hangs], { mayHedge }).run)
+      yield* TestClock.adjust("50 millis")
+
+      yield* Fiber.interrupt(fiber)
+      yield* TestClock.adjust("1 minute")
+
+      assert.strictEqual(asked, 0)
+    })
+  )
+
   it.effect("an uninterruptible caller still gets its losers interrupted", () =>
     Effect.gen(function* () {
       const { run, story } = race([hangs, answers("b", 1)])
@@ -498,9 +515,25 @@ describe("a claim", () => {
     })
   )
 
-  it.effect("before the delay is over there is no hedge at all, however long the rest takes", () =>
+  it.effect("before the delay is over there is no hedge, and none is asked for, however long the rest takes", () =>
     Effect.gen(function* () {
-      const { run, story } = race([claims(50, Effect.delay(Effect.succeed("a"), 1000)), answers("b", 1)])
+      const { run, story } = race([claims(50, Effect.delay(Effect.succeed("a"), 1000)), answers("b", 1)], {
+        mayHedge: () => assert.fail("asked")
+      })
+
+      assert.deepStrictEqual(yield* runOut(run), Exit.succeed("a"))
+      noHedgeIn(story)
+    })
+  )
+
+  it.effect("made while a hedge is asked for stops the hedge", () =>
+    Effect.gen(function* () {
+      let claim = () => false
+      const first: Attempt = (race) => {
+        claim = race.claim
+        return Effect.delay(Effect.succeed("a"), 1000)
+      }
+      const { run, story } = race([first, answers("b", 1)], { mayHedge: () => claim() })
 
       assert.deepStrictEqual(yield* runOut(run), Exit.succeed("a"))
       noHedgeIn(story)
@@ -514,7 +547,7 @@ describe("a claim", () => {
         won.push(claim(), claim())
         return Effect.delay(Effect.succeed("a"), 1000)
       }
-      const { run, story } = race([first, answers("b", 1)])
+      const { run, story } = race([first, answers("b", 1)], { mayHedge: () => assert.fail("asked") })
 
       assert.deepStrictEqual(yield* runOut(run), Exit.succeed("a"))
       assert.deepStrictEqual(won, [true, true])
