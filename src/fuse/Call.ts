@@ -73,6 +73,9 @@ const isFirst = (call: Call, number: number, waitedMillis: number): boolean =>
 /** The monotonic time by the clock of the call. */
 export const nowOf = (call: Call): number => Monotonic.unsafeMillis(call.clock)
 
+/** Whether the call has any time left. */
+export const hasTime = (call: Call): boolean => call.deadline === undefined || nowOf(call) < call.deadline.atMillis
+
 interface Ending {
   readonly nowMillis: number
   readonly outcome: AttemptOutcome
@@ -101,7 +104,9 @@ export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending
   if (error !== undefined) attempt.error = error
   if (usage !== undefined) attempt.usage = usage
   if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
-  if (!begun.isOver) call.attempts.push(attempt)
+  // The attempt that answered stands last, also where it is known before those that lost.
+  const place = call.attempts.at(-1)?.outcome === "success" ? call.attempts.length - 1 : call.attempts.length
+  if (!begun.isOver) call.attempts.splice(place, 0, attempt)
   begun.isOver = true
   return attempt
 }

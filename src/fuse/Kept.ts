@@ -61,39 +61,55 @@ const partyOf = ({ stream, deadline, startMillis, timeouts, retry, hedge }: Call
 
 const fromCache =
   (cache: Cache.Cache<ChatResponse, LlmFuseError>, emit: Emit | undefined): Kept =>
-  (call, { request, accept }, candidates, running) => {
+  <A extends ChatResponse>(
+    call: Call.Call,
+    { request, accept }: Conversation<A>,
+    candidates: ReadonlyArray<Member>,
+    running: Answering<A>
+  ): Answering<A> => {
     const key = cacheKey(
       request,
       candidates.map(({ provider }) => provider)
     )
-    let own: Effect.Effect.Success<typeof running> | undefined
-    const run = Effect.mapBoth(running, {
-      onFailure: (error) => {
-        if (call.stream?.isCommitted) halfSaid.add(error)
-        return error
-      },
-      onSuccess: (response) => {
-        own = response
-        return response
-      }
+    let hasRun = false
+    let own: A | undefined
+    const run = Effect.suspend(() => {
+      hasRun = true
+      return Effect.mapBoth(running, {
+        onFailure: (error) => {
+          if (call.stream?.isCommitted) halfSaid.add(error)
+          return error
+        },
+        // The story of the call is its own, and need not be kept.
+        onSuccess: (response): ChatResponse => {
+          own = response
+          return { ...response, attempts: [] }
+        }
+      })
     })
-    return Effect.flatMap(cache.through(key, run, partyOf(call)), (served) => {
-      if (served.source === "miss" && own !== undefined) return Effect.succeed(own)
+
+    const served: Effect.Effect<Cache.Served<ChatResponse, LlmFuseError>, LlmFuseError> = Effect.catchTag(
+      cache.through(key, run, partyOf(call)),
+      "DeadlineExceededError",
+      // The time of those who began the run was up before our own.
+      (error) => (hasRun || !Call.hasTime(call) ? Effect.fail(error) : served)
+    )
+
+    return Effect.flatMap(served, ({ value, source, ageMillis }) => {
+      if (source === "miss" && own !== undefined) return Effect.succeed(own)
       const latency = Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis)))
-      const isStale = served.source === "stale"
-      const response = {
-        ...CacheRule.servedFromCache(served.value, latency),
-        attempts: call.attempts,
-        ...(isStale ? { stale: true } : {})
-      }
-      const told =
-        emit === undefined
-          ? Effect.void
-          : emit({ _tag: "ServedFromCache", provider: response.provider, ageMillis: served.ageMillis, isStale })
+      const isStale = source === "stale"
+      const kept = CacheRule.servedFromCache(value, latency)
+      const response = isStale ? { ...kept, attempts: call.attempts, stale: true } : kept
+      const { provider } = response
       return Either.match(accept(response), {
         // What was kept for the same schema fits it; what a foreign store holds may not, and is then no answer.
         onLeft: () => running,
-        onRight: (answer) => Effect.zipRight(told, Effect.as(Chat.present(call, response), answer))
+        onRight: (answer) =>
+          Effect.zipRight(
+            emit === undefined ? Effect.void : emit({ _tag: "ServedFromCache", provider, ageMillis, isStale }),
+            Effect.as(Chat.present(call, response), answer)
+          )
       })
     })
   }

@@ -138,6 +138,14 @@ const placeOf = <A, E>(
     ? CachePlace.inMemory<A>(sizeOf, rules)
     : CachePlace.elsewhere(store, rules.storeTimeoutMillis, onError)
 
+/** The name of the flight that a party takes for a key, and the way back: with the length of the first no two are alike. */
+const flightOf = (party: string, key: string): string => `${party.length}:${party}${key}`
+
+const keyOf = (flight: string): string => {
+  const colon = flight.indexOf(":")
+  return flight.slice(colon + 1 + Number(flight.slice(0, colon)))
+}
+
 const fromRules = <A, E>(options: Options<A, E>, rules: Rules): Cache<A, E> => {
   const { mayServeStale = () => true, isKept = () => true } = options
   const flights = SingleFlight.make<Served<A, E>, E>()
@@ -198,14 +206,14 @@ const fromRules = <A, E>(options: Options<A, E>, rules: Rules): Cache<A, E> => {
         const kept = place.peek?.(key, clock)
         return kept !== undefined && isFresh(kept)
           ? Effect.succeed(count(serve(kept)))
-          : Effect.map(flights.join(`${party}\n${key}`, run), ({ answer, isFirst }) =>
+          : Effect.map(flights.join(flightOf(party, key), run), ({ answer, isFirst }) =>
               count(isFirst || answer.source !== "miss" ? answer : { ...answer, source: "shared" })
             )
       })
     },
     invalidate: (key) =>
       Effect.zipRight(
-        flights.forget((flight) => flight.endsWith(`\n${key}`)),
+        flights.forget((flight) => keyOf(flight) === key),
         place.remove(key)
       ),
     clear: Effect.zipRight(

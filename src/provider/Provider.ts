@@ -12,14 +12,45 @@ import * as PromiseStream from "./PromiseStream.ts"
 
 export type { PromiseContext } from "./Promised.ts"
 
-/** How much a provider may be asked. */
+/** How much a provider may be asked. An attempt takes all that it needs together, or waits for it in line. */
 export interface Limits {
   /** Attempts per minute, retries included; above zero. Default: off. */
   readonly requestsPerMinute?: number | undefined
+  /**
+   * Tokens per minute, of requests and answers; above zero. An attempt reserves an estimate, which is corrected when the
+   * provider says how many it used, and given back when it fails. Default: off.
+   */
+  readonly tokensPerMinute?: number | undefined
+  /** Attempts in flight at once; a whole number from 1. Default: off. */
+  readonly concurrency?: number | undefined
   /** How many attempts may go at once after a pause; a whole number from 1. Default: 5. */
   readonly burst?: number | undefined
   /** How long an attempt may wait for room before the call goes to the next provider. Default: 1 second. */
   readonly maxWait?: Duration.DurationInput | undefined
+  /** How many attempts may wait for a place in flight; a whole number from 0. Default: 100. */
+  readonly maxQueue?: number | undefined
+  /**
+   * Whether the rate follows what the provider takes: cut when it says that it limits the rate, raised slowly while it
+   * does not. Default: off. `true`: with the defaults; up to `requestsPerMinute` where that is set.
+   */
+  readonly adaptive?: boolean | AdaptiveLimits | undefined
+  /**
+   * The tokens that a request will use, those of its answer included, for `tokensPerMinute`. Default: one for each 4.5
+   * characters, and `maxTokens`.
+   */
+  readonly estimateTokens?: ((request: ChatRequest) => number) | undefined
+}
+
+/** How a rate adapts; see `AdaptiveRate.Options`. */
+export interface AdaptiveLimits {
+  /** Attempts per minute that are always allowed; above 0. Default: 1. */
+  readonly floor?: number | undefined
+  /** Attempts per minute that are never exceeded; above 0. Default: `requestsPerMinute`, else none. */
+  readonly ceiling?: number | undefined
+  /** What a cut leaves of the rate; 0.5 to 0.9. Default: 0.85. */
+  readonly decrease?: number | undefined
+  /** By what share of the rate at the last cut it rises in a minute of use; above 0, at most 1. Default: 0.05. */
+  readonly increase?: number | undefined
 }
 
 /** What every kind of provider can set about itself. */
