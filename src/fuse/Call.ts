@@ -130,6 +130,7 @@ export const respond = (call: Call, provider: Provider, answer: ProviderAnswer, 
   if (answer.refusal !== undefined) response.refusal = answer.refusal
   if (answer.requestId !== undefined) response.requestId = answer.requestId
   if (answer.opaque !== undefined) response.opaque = answer.opaque
+  if (answer.rateLimits !== undefined) response.rateLimits = answer.rateLimits
   if (answer.changes !== undefined) response.changes = answer.changes
   return response
 }

@@ -80,10 +80,11 @@ const fromCache =
           if (call.stream?.isCommitted) halfSaid.add(error)
           return error
         },
-        // The story of the call is its own, and need not be kept.
+        // The story of the call is its own, and the limits are those of its time.
         onSuccess: (response): ChatResponse => {
           own = response
-          return { ...response, attempts: [] }
+          const { rateLimits: _, ...kept } = response
+          return { ...kept, attempts: [] }
         }
       })
     })

@@ -1,9 +1,9 @@
 /** The limits of one provider: requests, tokens and calls in flight, and a rate that adapts. */
 import { type ConfigError, Duration, Effect, Either } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
+import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import { type CandidateError, RateLimitError, StreamInterruptedError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
-import type { Usage } from "../model/Usage.ts"
 import * as AdaptiveRate from "../pipeline/AdaptiveRate.ts"
 import * as Limiter from "../pipeline/Limiter.ts"
 import type { Permit } from "../pipeline/LimiterPermit.ts"
@@ -99,17 +99,23 @@ const throttlingOf = (error: CandidateError): AdaptiveRate.Throttling | undefine
   error instanceof RateLimitError ? { retryAfter: error.retryAfter } : undefined
 
 /** What an attempt that was given room brings to account: the tokens that it used, and what it says about the rate. */
-export const accounted = <A extends { readonly usage?: Usage | undefined }, E extends CandidateError>(
-  { adaptive, countsTokens }: Guard,
+export const accounted = <A extends Pick<ProviderAnswer, "usage" | "rateLimits">, E extends CandidateError>(
+  { limiter, adaptive, countsTokens }: Guard,
   permit: Permit,
   attempt: Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.flatMap(Monotonic.millis, (startedAtMillis) =>
     Effect.tapBoth(attempt, {
-      onSuccess: ({ usage }) =>
-        Effect.zipRight(
-          usage === undefined || !countsTokens ? Effect.void : permit.reconcile(usage.inputTokens + usage.outputTokens),
-          adaptive === undefined ? Effect.void : adaptive.onSuccess(startedAtMillis)
+      onSuccess: ({ usage, rateLimits }) =>
+        Effect.all(
+          [
+            usage === undefined || !countsTokens
+              ? Effect.void
+              : permit.reconcile(usage.inputTokens + usage.outputTokens),
+            rateLimits === undefined ? Effect.void : limiter.correct(rateLimits, permit),
+            adaptive === undefined ? Effect.void : adaptive.onSuccess(startedAtMillis)
+          ],
+          { discard: true }
         ),
       onFailure: (error) =>
         Effect.zipRight(

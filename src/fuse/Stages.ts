@@ -1,7 +1,7 @@
 /** A provider with the stages that guard it, and what can be done there. */
 import type { Effect } from "effect"
+import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { CandidateError, ProviderError } from "../model/LlmError.ts"
-import type { Usage } from "../model/Usage.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as Latency from "../pipeline/Latency.ts"
 import type * as RetryBudget from "../pipeline/RetryBudget.ts"
@@ -32,9 +32,7 @@ export interface Stages {
 }
 
 /** What every answer can tell. */
-export interface Answer {
-  readonly usage?: Usage | undefined
-}
+export type Answer = Pick<ProviderAnswer, "usage" | "rateLimits">
 
 /** What a call wants of a provider. */
 export interface Job<out A extends Answer> {

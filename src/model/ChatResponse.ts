@@ -2,6 +2,7 @@
 import type { Duration } from "effect"
 import type { Attempt } from "./LlmError.ts"
 import type { OpaqueReasoning } from "./OpaqueReasoning.ts"
+import type { RateLimits } from "./RateLimits.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Why the model stopped. `unknown`: the provider did not say, or said a word that nobody knows. */
@@ -32,6 +33,8 @@ export interface ProviderAnswer {
   readonly requestId?: string | undefined
   /** What the vendor wants back with this answer in the next request; goes into the `AssistantMessage` as it is. */
   readonly opaque?: OpaqueReasoning | undefined
+  /** What the provider says is left of its limits, where it says so. */
+  readonly rateLimits?: RateLimits | undefined
   /** What of the request had to be left out or changed for this provider, one sentence each. */
   readonly changes?: ReadonlyArray<string> | undefined
 }

@@ -13,6 +13,7 @@ import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
+import * as RateHeaders from "./RateHeaders.ts"
 import * as Reply from "./Reply.ts"
 
 /** An answer or the error that the reply is instead. */
@@ -62,6 +63,7 @@ export const settle = (head: Reply.Head, draft: Draft): Read => {
     return Either.left(new EmptyResponseError(Reply.fieldsOf(head, "an answer with nothing in it")))
   }
   const { requestId } = head
+  const rateLimits = RateHeaders.read(head)
   return Either.right({
     text,
     finishReason,
@@ -70,7 +72,8 @@ export const settle = (head: Reply.Head, draft: Draft): Read => {
     ...(usage === undefined ? {} : { usage }),
     ...(reasoning === "" ? {} : { reasoning }),
     ...(requestId === undefined ? {} : { requestId }),
-    ...(opaque === undefined ? {} : { opaque })
+    ...(opaque === undefined ? {} : { opaque }),
+    ...(rateLimits === undefined ? {} : { rateLimits })
   })
 }
 

@@ -46,9 +46,13 @@ export const fromMessage = (message: string): number | undefined => {
   return phrase?.[1] === undefined ? undefined : durationMillis(phrase[1])
 }
 
+/** The vendor's time where the response says it, for its dates are by its own clock. */
+export const nowOf = ({ headers, nowMillis }: Pick<Source, "headers" | "nowMillis">): number =>
+  dateMillis(headers.date) ?? nowMillis
+
 const waitOf = (source: Source): number | undefined => {
   const { status, headers, body } = source
-  const nowMillis = dateMillis(headers.date) ?? source.nowMillis
+  const nowMillis = nowOf(source)
   const own = headersIn(body)
   // A reset tells when the window ends even where nothing ran out, so it counts only where a limit was hit.
   const isLimit = status === undefined || status === 429
@@ -121,7 +125,7 @@ const remainingHeader = (name: string): string | undefined =>
       : undefined
 
 /** A Go duration, seconds, an epoch in seconds or milliseconds, or a date: vendors differ. */
-const resetMillis = (value: string | undefined, nowMillis: number): number | undefined => {
+export const resetMillis = (value: string | undefined, nowMillis: number): number | undefined => {
   const number = decimal(value)
   if (number === undefined) return seconds(value) ?? until(dateMillis(value), nowMillis)
   return number >= 1e11 ? until(number, nowMillis) : number >= 1e9 ? until(number * 1000, nowMillis) : number * 1000
@@ -134,7 +138,7 @@ const seconds = (value: unknown): number | undefined => {
 }
 
 /** A number from zero, or a text that is one and nothing else. */
-const decimal = (value: unknown): number | undefined =>
+export const decimal = (value: unknown): number | undefined =>
   typeof value === "number"
     ? value >= 0
       ? value
