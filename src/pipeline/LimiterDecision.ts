@@ -129,7 +129,7 @@ export const ask = (before: State, rules: Rules, now: number, waiter: Waiter): S
   return [{ _tag: "Wait", waiter, millis }, state]
 }
 
-/** Who should ask again after a change: the first of the line if it may go earlier, everybody if a block has begun. */
+/** Who should ask again after a change: the first of the line if its turn has moved, everybody if a block has begun. */
 export const woken = (before: State, after: State, rules: Rules): ReadonlyArray<Waiter> => {
   const first = Line.first(after.line)
   if (first === undefined) return []
@@ -137,6 +137,6 @@ export const woken = (before: State, after: State, rules: Rules): ReadonlyArray<
   if (first !== Line.first(before.line)) return [first]
   const { cost } = first
   const isFreed = hasPlaces(after, rules, cost.places) && !hasPlaces(before, rules, cost.places)
-  const isSooner = wholeMillis(outlook(after, [cost]).micros) < wholeMillis(outlook(before, [cost]).micros)
-  return isFreed || isSooner ? [first] : []
+  const isMoved = wholeMillis(outlook(after, [cost]).micros) !== wholeMillis(outlook(before, [cost]).micros)
+  return isFreed || isMoved ? [first] : []
 }
