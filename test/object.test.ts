@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Either, Schema } from "effect"
 import {
   AllProvidersFailedError,
   type ChatRequest,
@@ -11,6 +11,7 @@ import {
   type Options
 } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
+import * as ObjectAnswer from "../src/fuse/ObjectAnswer.ts"
 
 class Person extends Schema.Class<Person>("Person")({ name: Schema.String, age: Schema.NumberFromString }) {}
 
@@ -46,13 +47,44 @@ describe("object", () => {
     })
   )
 
-  it.effect("takes JSON out of a fence", () =>
-    Effect.gen(function* () {
-      const fuse = yield* make({ providers: [FakeProvider.make("groq", { reply: `\`\`\`json\n${json}\n\`\`\`\n` })] })
+  for (const reply of [
+    `\`\`\`json\n${json}\n\`\`\`\n`,
+    `\n \`\`\`\n${json}\`\`\``,
+    `\`\`\`JSON \r\n\r\n${json}\r\n \`\`\``
+  ]) {
+    it.effect(`takes JSON out of a fence: ${JSON.stringify(reply)}`, () =>
+      Effect.gen(function* () {
+        const fuse = yield* make({ providers: [FakeProvider.make("groq", { reply })] })
 
-      assert.strictEqual((yield* fuse.object(Person, "Who?")).object.name, "Ada")
-    })
-  )
+        assert.strictEqual((yield* fuse.object(Person, "Who?")).object.name, "Ada")
+      })
+    )
+  }
+
+  for (const reply of [`\`\`\`${json}\`\`\``, `\`\`\`json\n${json}`, `\`\`\`yaml\n${json}\n\`\`\``, "```\n```"]) {
+    it.effect(`what is in no fence of JSON does not fit: ${JSON.stringify(reply)}`, () =>
+      Effect.gen(function* () {
+        const fuse = yield* make({ providers: [FakeProvider.make("groq", { reply })] })
+
+        const error = yield* Effect.flip(fuse.object(Person, "Who?"))
+
+        assert.include(String(error), "it is no JSON")
+      })
+    )
+  }
+
+  it("a fence with a million blanks is read as fast as any text of that length", () => {
+    const blanks = `${" ".repeat(99)}\n`.repeat(10_000)
+    const read = ObjectAnswer.reader(Person)
+    const begun = performance.now()
+
+    const isRead = [`${blanks}${json}${blanks}\`\`\``, blanks, `${json}${blanks}x`, `${json}${blanks}\`\``].map(
+      (rest) => Either.isRight(read(`${blanks}\`\`\`json\n${rest}`))
+    )
+
+    assert.deepStrictEqual(isRead, [true, false, false, false])
+    assert.isBelow(performance.now() - begun, 2000)
+  })
 
   for (const reply of ["Ada, 36.", '{"name":"Ada"}', '{"name":"Ada","age":"old"}', "[]", '{"name":']) {
     it.effect(`what does not fit goes to the next provider, without a second try: ${reply}`, () =>

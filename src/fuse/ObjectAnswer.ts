@@ -75,14 +75,23 @@ export const make = <A>(
   }
 }
 
-/** The JSON of a text. Models like to put it in a fence. */
-const parse = (text: string): Either.Either<unknown, string> => {
-  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text
-  return Either.mapLeft(
-    Either.try((): unknown => JSON.parse(fenced)),
+/** The JSON of a text. */
+const parse = (text: string): Either.Either<unknown, string> =>
+  Either.mapLeft(
+    Either.try((): unknown => JSON.parse(unfenced(text))),
     () => `it is no JSON: ${JSON.stringify(text.slice(0, 80))}`
   )
+
+/** Models like to put JSON in a fence. Cut, not matched: a regular expression would take very long where blanks go on and on. */
+const unfenced = (text: string): string => {
+  const trimmed = text.trim()
+  const lineEnd = trimmed.indexOf("\n")
+  if (lineEnd === -1 || !trimmed.endsWith(fence)) return text
+  const opening = trimmed.slice(0, lineEnd).trimEnd().toLowerCase()
+  return opening === fence || opening === `${fence}json` ? trimmed.slice(lineEnd, -fence.length).trim() : text
 }
+
+const fence = "```"
 
 const withRepair = (request: ChatRequest, { text, problem }: Misfit): ChatRequest => ({
   ...request,
