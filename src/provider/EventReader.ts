@@ -75,13 +75,13 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
 
   /** Once the model has said why it stopped, the answer is whole, whatever becomes of the stream. */
   const end = (failure?: ProviderError): End => {
-    const error = isFinished() ? undefined : (looseError(head, loose()) ?? failure)
+    const error = isFinished() ? undefined : (looseError(head, draft, loose()) ?? failure)
     return error === undefined
       ? StreamDraft.settle(head, draft, wire.usage(draft.usage), wire.changes)
       : Either.left(error)
   }
   const fed = (feeding: Either.Either<void, unknown>, malformed: string): End | undefined => {
-    if (draft.error !== undefined) return Either.left(HttpFailure.inBand({ ...head, error: draft.error }))
+    if (draft.error !== undefined) return Either.left(errorIn(head, draft, draft.error))
     if (draft.broken !== undefined) return Either.left(interrupted(head, draft.broken))
     if (whole?.isOverfull()) return Either.left(Reply.tooLarge(head))
     if (draft.kept > head.maxBytes) return Either.left(Reply.tooLarge(head))
@@ -135,10 +135,13 @@ const isStream = ({ headers }: Reply.Head): boolean => /event-stream/i.test(head
 const wholeBegins: ReadonlyArray<number> = [0x7b, 0x5b, 0x3c]
 
 /** The error that a server wrote between the events, or instead of them. */
-const looseError = (head: Reply.Head, loose: string): ProviderError | undefined => {
+const looseError = (head: Reply.Head, draft: StreamDraft.StreamDraft, loose: string): ProviderError | undefined => {
   const json = Either.getOrUndefined(Json.parse(loose))
-  return Reply.holdsError(json) ? HttpFailure.inBand({ ...head, error: json }) : undefined
+  return Reply.holdsError(json) ? errorIn(head, draft, json) : undefined
 }
+
+const errorIn = (head: Reply.Head, { isBegun }: StreamDraft.StreamDraft, error: unknown): ProviderError =>
+  HttpFailure.inBand({ ...head, error, isBegun })
 
 const tooLong = (head: Reply.Head): ProviderError =>
   new InvalidResponseError(Reply.fieldsOf(head, `an event is longer than ${Sse.maxEventLength} characters`))

@@ -28,6 +28,8 @@ export interface Facts {
   readonly message: string
   /** The parsed body. */
   readonly body: unknown
+  /** Whether some of the answer had come: the prompt was taken then. Default: no. */
+  readonly isBegun?: boolean | undefined
 }
 
 interface Rule {
@@ -36,7 +38,10 @@ interface Rule {
 }
 
 /** Which failure it is. A body without a known status or code is an invalid response. */
-export const decide = (facts: Facts): Kind => rules.find((rule) => rule.when(facts))?.kind ?? "InvalidResponse"
+export const decide = (facts: Facts): Kind => {
+  const kind = rules.find((rule) => rule.when(facts))?.kind ?? "InvalidResponse"
+  return kind === "PromptBlocked" && facts.isBegun === true ? "ResponseBlocked" : kind
+}
 
 /** The HTTP status that the codes of an error within a 200 stand for. */
 export const statusOf = (codes: ReadonlyArray<string>): number | undefined => {

@@ -43,6 +43,8 @@ export interface FailedResponse extends Context {
 export interface InBandError extends Context {
   /** The parsed body or event that holds the error. */
   readonly error: unknown
+  /** Whether some of the answer came before it. Default: no. */
+  readonly isBegun?: boolean | undefined
 }
 
 /** The error that a response with a status other than 2xx is. */
@@ -102,16 +104,16 @@ const amazonCode = (headers: Context["headers"]): ReadonlyArray<string> => {
 }
 
 const errorOf = (
-  context: Context,
+  context: Context & Pick<InBandError, "isBegun">,
   body: ErrorBody.ErrorBody,
   status: number | undefined,
   head: string,
   words: string | undefined
 ): ProviderError => {
-  const { provider, headers, nowMillis, redact } = context
+  const { provider, headers, nowMillis, redact, isBegun } = context
   const message = body.message ?? ""
   const codes = [...amazonCode(headers), ...body.codes]
-  const kind = FailureRules.decide({ status, codes, message, body: body.json })
+  const kind = FailureRules.decide({ status, codes, message, body: body.json, isBegun })
   const hint = RetryHint.read({ status, headers, body: body.json, message, nowMillis })
   const said = words === undefined ? "" : oneLine(redact(words))
   return make[kind]({

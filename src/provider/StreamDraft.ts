@@ -33,6 +33,8 @@ export interface StreamDraft {
   text: string
   /** The beginning of what the model said instead of an answer. */
   refusal: string | undefined
+  /** Whether the answer has begun. */
+  isBegun: boolean
   /** The vendor's id of the answer. */
   id: string | undefined
   /** The vendor's id of the exchange, where the answer says it and no header does. */
@@ -64,6 +66,7 @@ export const make = (): StreamDraft => ({
   parts: [],
   text: "",
   refusal: undefined,
+  isBegun: false,
   id: undefined,
   requestId: undefined,
   model: undefined,
@@ -86,17 +89,18 @@ const maxKept = 4096
 export const addText = (draft: StreamDraft, text: unknown): void => {
   if (typeof text !== "string" || text === "") return
   if (draft.text.length < maxKept) draft.text += text
-  draft.parts.push({ _tag: "TextDelta", text })
+  handOut(draft, { _tag: "TextDelta", text })
 }
 
 /** Takes in a piece of reasoning. */
 export const addReasoning = (draft: StreamDraft, text: unknown): void => {
-  if (typeof text === "string" && text !== "") draft.parts.push({ _tag: "ReasoningDelta", text })
+  if (typeof text === "string" && text !== "") handOut(draft, { _tag: "ReasoningDelta", text })
 }
 
 /** Takes in a piece of a refusal. */
 export const addRefusal = (draft: StreamDraft, text: unknown): void => {
   if (typeof text !== "string" || text === "") return
+  draft.isBegun = true
   if (draft.refusal === undefined) draft.refusal = text
   else if (draft.refusal.length < maxKept) draft.refusal += text
 }
@@ -128,7 +132,12 @@ export const addArguments = (draft: StreamDraft, call: Call, piece: string): voi
   if (call.written.length > maxArguments) draft.broken = `a tool call is longer than ${maxArguments} characters`
   if (call.name === undefined || (call.shownId !== undefined && piece === "")) return
   const written = call.shownId === undefined ? call.written : piece
-  draft.parts.push({ _tag: "ToolCallDelta", index: call.index, id: idOf(call), name: call.name, arguments: written })
+  handOut(draft, { _tag: "ToolCallDelta", index: call.index, id: idOf(call), name: call.name, arguments: written })
+}
+
+const handOut = (draft: StreamDraft, part: StreamPart): void => {
+  draft.isBegun = true
+  draft.parts.push(part)
 }
 
 /** The last parts of the answer that a draft is: its tool calls and its end. Or the error that it is instead. */

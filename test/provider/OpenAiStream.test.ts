@@ -341,6 +341,24 @@ describe("the end", () => {
 
 describe("errors within a stream", () => {
   it.effect.each([
+    ["nothing", [{ choices: [], prompt_filter_results: [] }, delta({ role: "assistant", content: "" })], "prompt"],
+    ["a text", [text("a")], "response"],
+    ["a thought", [delta({ reasoning_content: "hm" })], "response"],
+    ["a refusal", [delta({ refusal: "no" })], "response"],
+    ["a call", [call(piece(0, "", "a", "f"))], "response"]
+  ] as const)("a content filter behind %s blames the right one", ([, events, stage]) =>
+    Effect.gen(function* () {
+      const error = { code: "content_filter", message: "The response was filtered", status: 400 }
+
+      const blamed = (data: ReadonlyArray<object>) =>
+        Effect.map(streamed(data), ({ error: it }) => (it?._tag === "ContentPolicyError" ? it.stage : it?._tag))
+
+      assert.strictEqual(yield* blamed([...events, { error }]), stage)
+      assert.strictEqual(yield* blamed([...events, { choices: [], error }]), stage)
+    })
+  )
+
+  it.effect.each([
     ["an object", { error: { message: "up", type: "server_error" } }, "ServerError"],
     ["one without choices beside it", { error: { code: 502, message: "up" }, choices: [] }, "ServerError"],
     ["beside a choice", { error: { code: 502, message: "up" }, ...finish("error") }, "ServerError"],
