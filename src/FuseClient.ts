@@ -16,7 +16,8 @@ import {
   Runtime,
   Scheduler,
   Schema,
-  Scope
+  Scope,
+  Stream
 } from "effect"
 import { EventIterator, type Source } from "./client/EventIterator.ts"
 import * as StreamSource from "./client/StreamSource.ts"
@@ -28,6 +29,7 @@ import type { ChatEvent } from "./model/ChatEvent.ts"
 import type { ChatRequest } from "./model/ChatRequest.ts"
 import type { ChatResponse } from "./model/ChatResponse.ts"
 import type { EmbeddingRequest, EmbeddingResponse } from "./model/Embedding.ts"
+import type { ObservedEvent } from "./observability/EventHub.ts"
 import type { CircuitState } from "./pipeline/CircuitState.ts"
 import type { Provider } from "./provider/Provider.ts"
 
@@ -72,7 +74,11 @@ const buildError = (cause: Cause.Cause<unknown>): unknown => {
 
 type Run = <A>(effect: (service: Service) => Effect.Effect<A, unknown>, signal?: AbortSignal) => Promise<A>
 
-type Open = <A>(opening: (service: Service) => StreamSource.Opening<A>, signal?: AbortSignal) => Source<A>
+type Open = <A>(
+  opening: (service: Service) => StreamSource.Opening<A>,
+  signal?: AbortSignal,
+  endsQuietly?: boolean
+) => Source<A>
 
 /**
  * A client whose methods return promises. They reject with the typed error itself: `instanceof` and `_tag` both work.
@@ -133,11 +139,15 @@ export class FuseClient {
       return ended === null ? settled(fiber, inFlight, signal) : fromExit(ended)
     }
 
-    const open: Open = (opening, signal) => {
+    const open: Open = (opening, signal, endsQuietly = false) => {
       if (closing !== undefined) return failing(closedError())
       if (signal?.aborted) return failing(signal.reason)
-      if (runtime === undefined) return later(ready().then(() => open(opening, signal)))
-      return StreamSource.open(runtime, opening(Context.get(runtime.context, LlmFuse)), { signal, inFlight })
+      if (runtime === undefined) return later(ready().then(() => open(opening, signal, endsQuietly)))
+      return StreamSource.open(runtime, opening(Context.get(runtime.context, LlmFuse)), {
+        signal,
+        inFlight,
+        endsQuietly
+      })
     }
 
     const close = () => {
@@ -202,6 +212,14 @@ export class FuseClient {
   /** Where a provider's circuit stands; rejects with `UnknownProviderError` for a name that is not in the list. */
   circuitState(provider: string): Promise<CircuitState> {
     return this.#run((service) => service.circuitState(provider))
+  }
+
+  /**
+   * Everything that happens, from the first event asked for: `for await (const event of client.events())`. It holds no
+   * call up: what a slow reader misses is counted. It ends when the loop is left, or the client closed.
+   */
+  events(): EventIterator<ObservedEvent> {
+    return new EventIterator(() => this.#open((service) => Stream.toPull(service.events), undefined, true))
   }
 
   /** Takes a provider out by hand: calls pass it over until `restore`. What is under way there goes on. */

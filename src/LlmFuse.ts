@@ -6,7 +6,6 @@ import * as CallCheck from "./fuse/CallCheck.ts"
 import * as Chat from "./fuse/Chat.ts"
 import type { Conversation } from "./fuse/Conversation.ts"
 import * as EmbeddingAnswer from "./fuse/EmbeddingAnswer.ts"
-import { toListener } from "./fuse/Emit.ts"
 import * as FuseOptions from "./fuse/FuseOptions.ts"
 import * as Kept from "./fuse/Kept.ts"
 import * as Member from "./fuse/Member.ts"
@@ -22,6 +21,7 @@ import * as Embedding from "./model/Embedding.ts"
 import type { LlmFuseError, UnknownProviderError } from "./model/LlmError.ts"
 import * as OptionCheck from "./model/OptionCheck.ts"
 import { normalize } from "./model/RequestCheck.ts"
+import * as EventHub from "./observability/EventHub.ts"
 import type * as CircuitState from "./pipeline/CircuitState.ts"
 import type { Provider } from "./provider/Provider.ts"
 
@@ -71,6 +71,8 @@ export interface Service {
   ) => Effect.Effect<EmbeddingResponse, LlmFuseError>
   /** Where a provider's circuit stands. */
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
+  /** Everything that happens, from the moment the stream is run; what a slow reader misses is counted. */
+  readonly events: Stream.Stream<EventHub.ObservedEvent>
   /** Takes a provider out by hand: calls pass it over until `restore`. What is under way there goes on. */
   readonly isolate: (provider: string) => Effect.Effect<void, UnknownProviderError>
   /** Puts a provider back, however its circuit stands, and forgets its failures. */
@@ -98,8 +100,9 @@ export class LlmFuse extends Context.Tag("llmfuse/LlmFuse")<LlmFuse, Service>() 
 const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, unknown> =>
   Effect.gen(function* () {
     const resolved = yield* FuseOptions.resolve(options)
-    const emit = resolved.onEvent === undefined ? undefined : toListener(resolved.onEvent)
-    const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache, emit)
+    const hub = yield* EventHub.make
+    if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
+    const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache)
     const members = new Map<string, Member.Member>()
     for (const input of options.providers) {
       const provider = yield* checkProvider(Effect.isEffect(input) ? yield* input : input)
@@ -110,10 +113,10 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
           "each name once; give one of the two another `name`"
         )
       }
-      members.set(provider.name, yield* Member.make(provider, resolved, emit))
+      members.set(provider.name, yield* Member.make(provider, resolved, hub))
     }
-    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, emit)
-    return fromMembers(members, Search.make(resolved, emit), answering)
+    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, hub)
+    return fromMembers(members, Search.make(resolved), answering, hub)
   })
 
 const checkProvider = (provider: Provider): Either.Either<Provider, ConfigError.ConfigError> =>
@@ -126,7 +129,8 @@ const checkProvider = (provider: Provider): Either.Either<Provider, ConfigError.
 const fromMembers = (
   members: ReadonlyMap<string, Member.Member>,
   search: Search.Search,
-  { converse, answer }: Answering.Answerer
+  { converse, answer }: Answering.Answerer,
+  hub: EventHub.EventHub
 ): Service => {
   const chat = (input: string | ChatRequest): Either.Either<Conversation<ChatResponse>, LlmFuseError> =>
     Either.map(normalize(input), (request) => ({
@@ -139,8 +143,9 @@ const fromMembers = (
     Effect.flatMap(CallCheck.find(members, name), use)
 
   return {
-    complete: (input, callOptions) => converse(chat(input), callOptions),
-    stream: (input, callOptions) => Reception.toStream((outlet) => converse(chat(input), callOptions, outlet)),
+    complete: (input, callOptions) => converse("complete", chat(input), callOptions),
+    stream: (input, callOptions) =>
+      Reception.toStream((outlet) => converse("stream", chat(input), callOptions, outlet)),
     object: (schema, input, objectOptions) => {
       const { repair = false, ...callOptions } = objectOptions ?? {}
       const read = ObjectAnswer.reader(schema)
@@ -153,10 +158,10 @@ const fromMembers = (
           accept: (response: ChatResponse) => Either.map(read(response.text), (object) => ({ ...response, object }))
         })
       )
-      return converse(conversation, callOptions)
+      return converse("object", conversation, callOptions)
     },
     embed: (input, callOptions) =>
-      answer(Embedding.normalize(input), callOptions, (batch, call, candidates) => {
+      answer("embed", Embedding.normalize(input), callOptions, (batch, call, candidates) => {
         const able = candidates.map(({ provider }) => provider).filter(({ embed }) => embed !== undefined)
         const space = able[0] === undefined ? "" : EmbeddingAnswer.spaceOf(able[0])
         const batches = EmbeddingAnswer.batchesOf(
@@ -169,6 +174,7 @@ const fromMembers = (
         )
       }),
     circuitState: (name) => withMember(name, ({ circuitState }) => circuitState),
+    events: hub.events,
     isolate: (name) => withMember(name, ({ isolate }) => isolate),
     restore: (name) => withMember(name, ({ restore }) => restore)
   }

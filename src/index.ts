@@ -77,6 +77,7 @@ export type {
 export type { OpaqueReasoning } from "./model/OpaqueReasoning.ts"
 export type { JsonSchema, Reasoning, ResponseFormat, Shape, Tool, ToolChoice } from "./model/Tool.ts"
 export type { Usage } from "./model/Usage.ts"
+export type { EventsDropped, ObservedEvent } from "./observability/EventHub.ts"
 export type * from "./observability/FuseEvent.ts"
 export * as AdaptiveRate from "./pipeline/AdaptiveRate.ts"
 export { attemptTimeout } from "./pipeline/AttemptTimeout.ts"

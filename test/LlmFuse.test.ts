@@ -889,6 +889,7 @@ describe("events", () => {
       yield* fuse.ask("two")
 
       assert.deepStrictEqual(told, [
+        "CallStarted",
         "AttemptStarted groq",
         "AttemptFailed groq",
         "RetryScheduled groq",
@@ -898,6 +899,7 @@ describe("events", () => {
         "FailedOver",
         "AttemptStarted gemini",
         "CallSucceeded gemini",
+        "CallStarted",
         "CircuitHalfOpened groq",
         "AttemptStarted groq",
         "CircuitClosed groq",

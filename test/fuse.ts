@@ -20,6 +20,7 @@ export const makeFuse = (options: TestOptions) =>
     return {
       ...fuse,
       events,
+      eventStream: fuse.events,
       ask: (...call: Parameters<typeof fuse.complete>) =>
         Effect.gen(function* () {
           const fiber = yield* Effect.fork(fuse.complete(...call))

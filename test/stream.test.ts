@@ -457,10 +457,12 @@ describe("after the first content, recovery: restart", () => {
       yield* collect(fuse.stream("hi"))
 
       assert.deepStrictEqual(told, [
+        "CallStarted",
         "AttemptStarted groq",
         "AttemptFailed groq",
         "FailedOver",
         "AttemptStarted gemini",
+        "StreamRestarted",
         "CallSucceeded gemini"
       ])
     })

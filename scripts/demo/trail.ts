@@ -11,15 +11,14 @@ export const makeTrail = (): ((event: FuseEvent) => void) => {
   return (event) => {
     switch (event._tag) {
       case "AttemptStarted":
-        startedMillis = performance.now()
+        startedMillis = DateTime.toEpochMillis(event.at)
         return
       case "CircuitClosed":
         // It is told before the success that closed it; people want to read the success first.
         afterwards.push(line(event.provider, paint("green", "circuit closed: it works again")))
         return
       case "CallSucceeded":
-        // No event tells how long an attempt took that succeeded.
-        say(attemptLine(event.provider, event.attempt, "ok", performance.now() - startedMillis))
+        say(attemptLine(event.provider, event.attempt, "ok", DateTime.toEpochMillis(event.at) - startedMillis))
         for (const text of afterwards.splice(0)) say(text)
         return
       case "AttemptFailed": {
@@ -31,7 +30,7 @@ export const makeTrail = (): ((event: FuseEvent) => void) => {
       case "Throttled":
         return say(line(event.provider, `not asked: our own limit has no room for ${seconds(event.wait)}`))
       case "CircuitOpened": {
-        const millis = Math.max(0, DateTime.toEpochMillis(event.openUntil) - Date.now())
+        const millis = DateTime.distance(event.at, event.openUntil)
         return say(line(event.provider, paint("red", `circuit opened: left alone for ${seconds(millis)}`)))
       }
       case "CircuitHalfOpened":

@@ -8,6 +8,8 @@ export interface Stops {
   readonly signal: AbortSignal | undefined
   /** The functions that stop everything under way; the stream's own is among them while it runs. */
   readonly inFlight: Set<(reason: unknown) => void>
+  /** Whether a stop from outside is the end and no failure. */
+  readonly endsQuietly: boolean
 }
 
 /** Opens a stream: gives the effect that pulls its next elements, as `Stream.toPull` does. */
@@ -17,7 +19,7 @@ export type Opening<A> = Effect.Effect<Effect.Effect<Chunk.Chunk<A>, Option.Opti
 export const open = <A>(
   runtime: Runtime.Runtime<never>,
   opening: Opening<A>,
-  { signal, inFlight }: Stops
+  { signal, inFlight, endsQuietly }: Stops
 ): Source<A> => {
   const scope = Effect.runSync(Scope.make())
   let pulling: Fiber.RuntimeFiber<Chunk.Chunk<A>, Option.Option<unknown>> | undefined
@@ -47,7 +49,7 @@ export const open = <A>(
     if (stoppedBy === undefined) return Promise.resolve(undefined)
     const { reason } = stoppedBy
     stoppedBy = undefined
-    return Promise.reject(reason)
+    return endsQuietly ? Promise.resolve(undefined) : Promise.reject(reason)
   }
 
   const stop = (reason: unknown): void => {

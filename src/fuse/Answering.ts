@@ -2,15 +2,17 @@
 import { Clock, Context, Duration, Effect, Either } from "effect"
 import type { ChatResponse } from "../model/ChatResponse.ts"
 import { DeadlineExceededError, type FallbackError, type LlmFuseError } from "../model/LlmError.ts"
+import type { EventHub } from "../observability/EventHub.ts"
+import type { Operation } from "../observability/FuseEvent.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import { fallback } from "../pipeline/Fallback.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import * as Call from "./Call.ts"
 import type * as CallCheck from "./CallCheck.ts"
 import * as CallStream from "./CallStream.ts"
+import * as CallTelling from "./CallTelling.ts"
 import * as Chat from "./Chat.ts"
 import type { Answering, Conversation, Told } from "./Conversation.ts"
-import { type Emit, withEvents } from "./Emit.ts"
 import * as FallbackAnswer from "./FallbackAnswer.ts"
 import type { CallOptions, Resolved } from "./FuseOptions.ts"
 import type { Kept } from "./Kept.ts"
@@ -20,12 +22,14 @@ import type { Member } from "./Member.ts"
 export interface Answerer {
   /** Answers what was asked, within the time of the call. */
   readonly answer: <In, A extends Told>(
+    operation: Operation,
     input: Either.Either<In, LlmFuseError>,
     callOptions: CallOptions | undefined,
     run: (input: In, call: Call.Call, candidates: ReadonlyArray<Member>) => Answering<A>
   ) => Answering<A>
   /** The same for a conversation; `outlet` takes the answer as it comes. */
   readonly converse: <A extends ChatResponse>(
+    operation: Operation,
     conversation: Either.Either<Conversation<A>, LlmFuseError>,
     callOptions: CallOptions | undefined,
     outlet?: CallStream.Outlet
@@ -37,32 +41,42 @@ export const make = (
   check: ReturnType<typeof CallCheck.make>,
   options: Resolved,
   kept: Kept | undefined,
-  emit: Emit | undefined
+  hub: EventHub
 ): Answerer => {
-  const told = emit === undefined ? <A>(call: Answering<A>) => call : withEvents(emit)
-
   const begin = <In, A extends Told>(
+    operation: Operation,
     input: Either.Either<In, LlmFuseError>,
     callOptions: CallOptions | undefined,
     run: (input: In, call: Call.Call, candidates: ReadonlyArray<Member>) => Answering<A>,
     outlet?: CallStream.Outlet
   ): Answering<A> =>
-    told(
-      Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
-        if (Either.isLeft(input)) return Effect.fail(input.left)
-        const checked = check(callOptions)
-        if (Either.isLeft(checked)) return Effect.fail(checked.left)
-        const { candidates, deadlineMillis, recovery, timeouts, retry, hedge, tag } = checked.right
-        const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-        const startMillis = Monotonic.unsafeMillis(clock)
-        const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
-        const deadline = Deadline.earlier(own, fiber.getFiberRef(Deadline.current))
-        const stream = outlet === undefined ? undefined : CallStream.make(recovery, outlet)
-        const underWay = new Map<string, Call.Begun>()
-        const call = { clock, startMillis, deadline, timeouts, retry, hedge, tag, stream, attempts: [], underWay }
-        return run(input.right, call, candidates)
-      })
-    )
+    Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
+      const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+      const checked = check(callOptions)
+      const { tag, deadlineMillis, recovery, timeouts, retry, hedge } = Either.getOrElse(checked, () => nothing)
+      const startMillis = Monotonic.unsafeMillis(clock)
+      const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+      const call: Call.Call = {
+        hub,
+        id: undefined,
+        clock,
+        startMillis,
+        deadline: Deadline.earlier(own, fiber.getFiberRef(Deadline.current)),
+        timeouts,
+        retry,
+        hedge,
+        tag,
+        stream: outlet === undefined ? undefined : CallStream.make(recovery, outlet),
+        attempts: [],
+        underWay: new Map()
+      }
+      const running = Either.isLeft(input)
+        ? Effect.fail(input.left)
+        : Either.isLeft(checked)
+          ? Effect.fail(checked.left)
+          : run(input.right, call, checked.right.candidates)
+      return hub.isHeard() ? CallTelling.told(call, operation, running) : running
+    })
 
   const inTime = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
     const { deadline } = call
@@ -87,16 +101,20 @@ export const make = (
         ),
       {
         appliesTo: (error) => FallbackAnswer.appliesTo(call, error),
-        onFallback: emit === undefined ? undefined : (error) => emit({ _tag: "FallbackUsed", error })
+        onFallback: (error) => {
+          if (hub.isHeard()) hub.tell({ _tag: "FallbackUsed", ...Call.factsOf(call), error })
+          return Effect.void
+        }
       }
     )
   }
 
   return {
-    answer: (input, callOptions, run) =>
-      begin(input, callOptions, (asked, call, candidates) => inTime(call, run(asked, call, candidates))),
-    converse: (conversation, callOptions, outlet) =>
+    answer: (operation, input, callOptions, run) =>
+      begin(operation, input, callOptions, (asked, call, candidates) => inTime(call, run(asked, call, candidates))),
+    converse: (operation, conversation, callOptions, outlet) =>
       begin(
+        operation,
         conversation,
         callOptions,
         (it, call, candidates) => {
@@ -110,6 +128,16 @@ export const make = (
       )
   }
 }
+
+/** What is known of a call whose options are refused. */
+const nothing = {
+  tag: undefined,
+  deadlineMillis: undefined,
+  recovery: "fail",
+  timeouts: undefined,
+  retry: undefined,
+  hedge: undefined
+} as const
 
 const tellIfFallback = (call: Call.Call, error: LlmFuseError | FallbackError): LlmFuseError =>
   error._tag === "FallbackError" ? Call.tell(call, error) : error

@@ -9,7 +9,7 @@ import * as Monotonic from "../pipeline/Monotonic.ts"
 import * as StreamTimers from "../pipeline/StreamTimers.ts"
 import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
-import type { Begun, Call } from "./Call.ts"
+import { type Begun, type Call, factsOf } from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Timeouts from "./Timeouts.ts"
 import { Transcript } from "./Transcript.ts"
@@ -100,7 +100,7 @@ export const streamed = (
         if (call.stream === undefined) return Effect.void
         // Another provider was faster: this one is being interrupted, and must not be heard.
         if (!reading.isCommitted && reading.begun.claim?.() === false) return Effect.interrupt
-        return handOut(call.stream, withStart(call.stream, provider, reading, deltas), timers)
+        return handOut(call.stream, withStart(call, call.stream, provider, reading, deltas), timers)
       })
     })
     return endedBy<ProviderError>(
@@ -120,6 +120,7 @@ const openStream = (provider: Provider, request: ChatRequest) => {
 
 /** Events with what stands before the first ones of an attempt. */
 export const withStart = (
+  call: Call,
   stream: CallStream.CallStream,
   { name, model }: Provider,
   reading: Reading,
@@ -127,7 +128,21 @@ export const withStart = (
 ): ReadonlyArray<ChatEvent> => {
   if (reading.isCommitted) return events
   reading.isCommitted = true
-  return [...CallStream.commit(stream, name, model), ...events]
+  return [...commit(call, stream, name, model), ...events]
+}
+
+/** What stands before the first content of an answer; tells of what becomes void by it. */
+export const commit = (
+  call: Call,
+  stream: CallStream.CallStream,
+  to: string,
+  model: string | undefined
+): ReadonlyArray<ChatEvent> => {
+  const error = stream.broken?.error
+  if (error !== undefined && call.hub.isHeard()) {
+    call.hub.tell({ _tag: "StreamRestarted", ...factsOf(call), from: error.provider, to, error })
+  }
+  return CallStream.commit(stream, to, model)
 }
 
 /** Takes events to the caller. The time in which there is no room is the caller's own. */

@@ -10,6 +10,7 @@ import {
   recordStory
 } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
+import type { EventHub } from "../observability/EventHub.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import type { RetryPolicy } from "../pipeline/RetryPolicy.ts"
@@ -20,6 +21,9 @@ import type { Timeouts } from "./Timeouts.ts"
 
 /** A call under way. */
 export interface Call {
+  readonly hub: EventHub
+  /** Made when somebody asks for it. */
+  id: string | undefined
   readonly clock: Clock.Clock
   /** Monotonic time. */
   readonly startMillis: number
@@ -38,8 +42,20 @@ export interface Call {
   readonly underWay: Map<string, Begun>
 }
 
+/** The id of the call. */
+export const idOf = (call: Call): string => {
+  call.id ??= call.hub.nextId()
+  return call.id
+}
+
+/** What every event of the call tells. */
+export const factsOf = (call: Call): { readonly at: DateTime.Utc; readonly callId: string } => ({
+  at: dateTimeAt(call.clock.unsafeCurrentTimeMillis()),
+  callId: idOf(call)
+})
+
 /** A time in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
-const whole = (millis: number): Duration.Duration => Duration.millis(Math.max(0, Math.round(millis)))
+export const whole = (millis: number): Duration.Duration => Duration.millis(Math.max(0, Math.round(millis)))
 
 /** An attempt under way. */
 export interface Begun {

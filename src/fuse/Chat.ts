@@ -8,6 +8,7 @@ import { ContextLengthError, InvalidRequestError, type ProviderError } from "../
 import type { Provider } from "../provider/Provider.ts"
 import { checkAnswer } from "./AnswerCheck.ts"
 import * as Attempt from "./Attempt.ts"
+import * as AttemptFailure from "./AttemptFailure.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import type { Job, Stages } from "./Stages.ts"
@@ -45,7 +46,7 @@ const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined
 export const send = (
   request: ChatRequest,
   accept: Accept | undefined,
-  { provider, emit, watch, limits, latency }: Stages,
+  { provider, watch, limits, latency }: Stages,
   call: Call.Call,
   begun: Call.Begun,
   time: Attempt.Time
@@ -56,13 +57,7 @@ export const send = (
 
   const failed = (reason: ProviderError) => {
     const error = reading === undefined ? reason : withText(call, reading, reason)
-    const { duration } = Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error })
-    return emit === undefined
-      ? Effect.fail(error)
-      : Effect.zipRight(
-          emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
-          Effect.fail(error)
-        )
+    return AttemptFailure.failed(provider, call, begun, error)
   }
 
   const answered = (handedOver: ProviderAnswer | string) => {
@@ -77,7 +72,7 @@ export const send = (
     Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
     const response = Call.respond(call, provider, answer.right, nowMillis)
     if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
-    const rest = Attempt.withStart(call.stream, provider, reading, restOf(response, isStreamed))
+    const rest = Attempt.withStart(call, call.stream, provider, reading, restOf(response, isStreamed))
     return Effect.as(Attempt.handOut(call.stream, rest), response)
   }
 
@@ -105,7 +100,7 @@ const withText = (call: Call.Call, reading: Attempt.Reading, reason: ProviderErr
 /** Hands a whole answer out that comes from no provider: kept from an earlier call, or a fallback. */
 export const present = (call: Call.Call, response: ChatResponse): Effect.Effect<ChatResponse> => {
   if (call.stream === undefined) return Effect.succeed(response)
-  const started = CallStream.commit(call.stream, response.provider, response.model)
+  const started = Attempt.commit(call, call.stream, response.provider, response.model)
   return Effect.as(Attempt.handOut(call.stream, [...started, ...restOf(response, false)]), response)
 }
 

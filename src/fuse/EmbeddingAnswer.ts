@@ -6,6 +6,7 @@ import { InvalidRequestError, InvalidResponseError, type ProviderError } from ".
 import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
 import * as Attempt from "./Attempt.ts"
+import * as AttemptFailure from "./AttemptFailure.ts"
 import * as Call from "./Call.ts"
 import type { Job } from "./Stages.ts"
 
@@ -29,17 +30,9 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
   hasToolResults: false,
   tokens: () => Math.ceil(batch.input.reduce((sum, text) => sum + text.length, 0) / Capabilities.charactersPerToken),
   mayRetry: () => true,
-  send: ({ provider, emit, watch, limits }, call, begun, time) => {
+  send: ({ provider, watch, limits }, call, begun, time) => {
     const { name } = provider
-    const failed = (error: ProviderError) => {
-      const { duration } = Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error })
-      return emit === undefined
-        ? Effect.fail(error)
-        : Effect.zipRight(
-            emit({ _tag: "AttemptFailed", provider: name, attempt: begun.number, duration, error }),
-            Effect.fail(error)
-          )
-    }
+    const failed = (error: ProviderError) => AttemptFailure.failed(provider, call, begun, error)
     const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
     return Effect.matchEffect(Attempt.withinTime(name, time)(embedding, call.clock, watch, limits.wholeMillis), {
       onFailure: failed,

@@ -11,7 +11,6 @@ import * as CacheRule from "./CacheRule.ts"
 import * as Call from "./Call.ts"
 import * as Chat from "./Chat.ts"
 import type { Answering, Conversation } from "./Conversation.ts"
-import type { Emit } from "./Emit.ts"
 import type { Member } from "./Member.ts"
 
 /** Answers from what is kept, or runs, and keeps what has come of it. */
@@ -32,7 +31,7 @@ const mayServeStale = (error: LlmFuseError): boolean =>
 const halfSaid = new WeakSet<LlmFuseError>()
 
 /** Builds the cache. Fails with a `ConfigError` that names the first wrong option, its value and the rule. */
-export const make = (options: CacheOptions, emit: Emit | undefined): Effect.Effect<Kept, ConfigError.ConfigError> =>
+export const make = (options: CacheOptions): Effect.Effect<Kept, ConfigError.ConfigError> =>
   Effect.gen(function* () {
     yield* OptionCheck.knownKeys("cache", options, optionNames)
     const { store, ...rest } = options
@@ -42,7 +41,7 @@ export const make = (options: CacheOptions, emit: Emit | undefined): Effect.Effe
       isKept: CacheRule.isKept,
       mayServeStale
     })
-    return fromCache(cache, emit)
+    return fromCache(cache)
   })
 
 let parties = 0
@@ -60,7 +59,7 @@ const partyOf = ({ stream, deadline, startMillis, timeouts, retry, hedge }: Call
 }
 
 const fromCache =
-  (cache: Cache.Cache<ChatResponse, LlmFuseError>, emit: Emit | undefined): Kept =>
+  (cache: Cache.Cache<ChatResponse, LlmFuseError>): Kept =>
   <A extends ChatResponse>(
     call: Call.Call,
     { request, accept }: Conversation<A>,
@@ -107,10 +106,12 @@ const fromCache =
         // What was kept for the same schema fits it; what a foreign store holds may not, and is then no answer.
         onLeft: () => running,
         onRight: (answer) =>
-          Effect.zipRight(
-            emit === undefined ? Effect.void : emit({ _tag: "ServedFromCache", provider, ageMillis, isStale }),
-            Effect.as(Chat.present(call, response), answer)
-          )
+          Effect.suspend(() => {
+            if (call.hub.isHeard()) {
+              call.hub.tell({ _tag: "ServedFromCache", ...Call.factsOf(call), provider, ageMillis, isStale })
+            }
+            return Effect.as(Chat.present(call, response), answer)
+          })
       })
     })
   }

@@ -4,12 +4,12 @@ import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import { type CandidateError, RateLimitError, StreamInterruptedError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
+import type { EventHub } from "../observability/EventHub.ts"
 import * as AdaptiveRate from "../pipeline/AdaptiveRate.ts"
 import * as Limiter from "../pipeline/Limiter.ts"
 import type { Permit } from "../pipeline/LimiterPermit.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import type { Limits } from "../provider/Provider.ts"
-import type { Emit } from "./Emit.ts"
 
 /** What guards a provider that has limits. */
 export interface Guard {
@@ -59,7 +59,7 @@ export const make = (
   limits: Limits,
   name: string,
   path: string,
-  emit: Emit | undefined
+  hub: EventHub
 ): Effect.Effect<Guard | undefined, ConfigError.ConfigError> =>
   Effect.gen(function* () {
     const { requestsPerMinute, tokensPerMinute, concurrency, adaptive, burst = 5, maxWait, maxQueue } = limits
@@ -81,17 +81,28 @@ export const make = (
     const guard = { limiter, countsTokens: tokensPerMinute !== undefined, estimateTokens: limits.estimateTokens }
     if (!isAdaptive) return { ...guard, adaptive: undefined }
     const options = { ceiling: requestsPerMinute, burst, ...(adaptive === true ? {} : adaptive) }
-    const hooks = { name, limiter, classify: throttlingOf, ...listeners(name, emit) }
+    const hooks = { name, limiter, classify: throttlingOf, ...listeners(name, hub) }
     return { ...guard, adaptive: yield* AdaptiveRate.make<CandidateError>(options, hooks, `${path}.adaptive`) }
   })
 
-const listeners = (name: string, emit: Emit | undefined) =>
-  emit === undefined
-    ? {}
-    : {
-        onLowered: ({ from, to }: Change) => emit({ _tag: "RateLowered", provider: name, from: from ?? undefined, to }),
-        onRaised: ({ from, to }: Change) => emit({ _tag: "RateRaised", provider: name, from: from ?? undefined, to })
-      }
+/** A rate rises a little with every answer; it is worth an event when it has risen by this share. */
+const worthTelling = 1.1
+
+const listeners = (provider: string, hub: EventHub) => {
+  let told: number | undefined
+  const tell = (_tag: "RateLowered" | "RateRaised", from: number | undefined, to: number) => {
+    told = to
+    if (hub.isHeard()) hub.tell({ _tag, at: hub.now(), callId: undefined, provider, from, to })
+  }
+  return {
+    onLowered: ({ from, to }: Change) => Effect.sync(() => tell("RateLowered", from, to)),
+    onRaised: ({ from, to }: Change) =>
+      Effect.sync(() => {
+        const before = told ?? from
+        if (before === undefined || to >= before * worthTelling) tell("RateRaised", before, to)
+      })
+  }
+}
 
 type Change = Parameters<NonNullable<AdaptiveRate.Hooks<unknown>["onLowered"]>>[0]
 

@@ -3,14 +3,16 @@ import { type ConfigError, Duration, Effect, type Scope } from "effect"
 import * as Capabilities from "../model/Capabilities.ts"
 import type { CandidateError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
+import type { EventHub } from "../observability/EventHub.ts"
+import type { CircuitClosed, FuseEvent } from "../observability/FuseEvent.ts"
 import * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Latency from "../pipeline/Latency.ts"
 import * as RetryBudget from "../pipeline/RetryBudget.ts"
 import * as Watch from "../pipeline/Watch.ts"
 import type { Limits, Provider } from "../provider/Provider.ts"
+import * as Call from "./Call.ts"
 import { reasonOf } from "./CallStream.ts"
-import type { Emit } from "./Emit.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import * as GuardLimits from "./Limits.ts"
 import * as Timeouts from "./Timeouts.ts"
@@ -25,6 +27,8 @@ export interface Member extends Visit.Visits {
   readonly isolate: Effect.Effect<void>
   readonly restore: Effect.Effect<void>
 }
+
+type Fact = Pick<CircuitClosed, "at" | "provider" | "callId">
 
 /** What a typed failure means for the circuit: the failure table's word, with the hint that the error brings. */
 const classifyFor =
@@ -47,7 +51,7 @@ const classifyFor =
 export const make = (
   provider: Provider,
   options: Resolved,
-  emit: Emit | undefined
+  hub: EventHub
 ): Effect.Effect<Member, ConfigError.ConfigError, Scope.Scope> =>
   Effect.gen(function* () {
     const { name } = provider
@@ -59,7 +63,7 @@ export const make = (
     if (provider.maxEmbeddingInputs !== undefined) {
       yield* OptionCheck.wholeNumber(`${path}.maxEmbeddingInputs`, provider.maxEmbeddingInputs, 1)
     }
-    const guard = yield* GuardLimits.make(limits, name, `${path}.limits`, emit)
+    const guard = yield* GuardLimits.make(limits, name, `${path}.limits`, hub)
     const budget = options.budget === undefined ? undefined : yield* RetryBudget.make(options.budget)
     const latency = yield* Latency.make()
     const timeouts = Timeouts.over(options.timeouts, { attempt: provider.timeout })
@@ -67,17 +71,18 @@ export const make = (
       yield* OptionCheck.durationMillis(`${path}.timeout`, provider.timeout, "above-zero")
     }
     const timeLimits = yield* Timeouts.resolve(timeouts, "timeouts")
-    const breaker = yield* CircuitBreaker.make<CandidateError>(options.breaker, {
+    const tell = (call: Call.Call | undefined, event: (fact: Fact) => FuseEvent) =>
+      Effect.sync(() => {
+        if (!hub.isHeard()) return
+        hub.tell(event({ at: hub.now(), provider: name, callId: call && Call.idOf(call) }))
+      })
+    const breaker = yield* CircuitBreaker.make<CandidateError, Call.Call>(options.breaker, {
       name,
       classify: classifyFor(options),
-      ...(emit === undefined
-        ? {}
-        : {
-            onOpen: (opened: CircuitBreaker.Opened) => emit({ _tag: "CircuitOpened", provider: name, ...opened }),
-            onHalfOpen: emit({ _tag: "CircuitHalfOpened", provider: name }),
-            onClose: emit({ _tag: "CircuitClosed", provider: name }),
-            onIsolate: emit({ _tag: "CircuitIsolated", provider: name })
-          })
+      onOpen: ({ about, ...opened }) => tell(about, (fact) => ({ _tag: "CircuitOpened", ...fact, ...opened })),
+      onHalfOpen: (about) => tell(about, (fact) => ({ _tag: "CircuitHalfOpened", ...fact })),
+      onClose: (about) => tell(about, (fact) => ({ _tag: "CircuitClosed", ...fact })),
+      onIsolate: tell(undefined, (fact) => ({ _tag: "CircuitIsolated", ...fact }))
     })
     const watch = yield* Effect.acquireRelease(
       Effect.sync(() => Watch.make(timeLimits.wholeMillis)),
@@ -86,7 +91,6 @@ export const make = (
     const visits = Visit.make({
       provider,
       options,
-      emit,
       guard,
       budget,
       latency,

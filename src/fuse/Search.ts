@@ -1,15 +1,21 @@
 /** Who answers a call: one provider after the other, or the next one too when the current is slow. */
 import { Effect } from "effect"
 import type { CandidateError, LlmFuseError } from "../model/LlmError.ts"
+import type { FuseEvent } from "../observability/FuseEvent.ts"
 import { failover } from "../pipeline/Failover.ts"
 import { hedge } from "../pipeline/Hedge.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
-import type { Emit } from "./Emit.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
 import type { Member } from "./Member.ts"
 import type { Answer, Job } from "./Stages.ts"
+
+/** Tells an event of the call, if anybody listens. */
+const tell = (call: Call.Call, event: (facts: ReturnType<typeof Call.factsOf>) => FuseEvent): Effect.Effect<void> => {
+  if (call.hub.isHeard()) call.hub.tell(event(Call.factsOf(call)))
+  return Effect.void
+}
 
 /** Finds the answer to a call. */
 export type Search = <A extends Answer>(
@@ -19,7 +25,7 @@ export type Search = <A extends Answer>(
 ) => Effect.Effect<A, LlmFuseError>
 
 /** The pipeline: failover or hedge, and behind each member its breaker, retry, limits and timers. */
-export const make = (options: Resolved, emit: Emit | undefined): Search => {
+export const make = (options: Resolved): Search => {
   const searchOptions = (call: Call.Call, candidates: ReadonlyArray<Member>) => {
     const names = candidates.map(({ provider }) => provider.name)
     const errors: Record<string, CandidateError> = {}
@@ -31,11 +37,8 @@ export const make = (options: Resolved, emit: Emit | undefined): Search => {
       mayFailOver: (error: CandidateError) =>
         options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
       onExhausted: () => Call.exhausted(call, names, errors),
-      onFailover:
-        emit === undefined
-          ? undefined
-          : (error: CandidateError, from: number, to: number) =>
-              emit({ _tag: "FailedOver", from: names[from] ?? "", to: names[to] ?? "", error })
+      onFailover: (error: CandidateError, from: number, to: number) =>
+        tell(call, (facts) => ({ _tag: "FailedOver", ...facts, from: names[from] ?? "", to: names[to] ?? "", error }))
     }
   }
 
@@ -59,11 +62,10 @@ export const make = (options: Resolved, emit: Emit | undefined): Search => {
       mayHedge: () => current === undefined || current.mayRepeat(Call.nowOf(call)),
       isAvailable: (position) =>
         Effect.map(countLeft(candidates.slice(position, position + 1), job), (count) => count > 0),
-      onHedge:
-        emit === undefined ? undefined : (from, to) => emit({ _tag: "Hedged", from: nameAt(from), to: nameAt(to) }),
+      onHedge: (from, to) => tell(call, (facts) => ({ _tag: "Hedged", ...facts, from: nameAt(from), to: nameAt(to) })),
       onHedgeLost: (position) => {
-        candidates[position]?.noteLost(call)
-        return emit === undefined ? Effect.void : emit({ _tag: "HedgeLost", provider: nameAt(position) })
+        const attempt = candidates[position]?.noteLost(call)
+        return tell(call, (facts) => ({ _tag: "HedgeLost", ...facts, provider: nameAt(position), attempt }))
       }
     })
   }

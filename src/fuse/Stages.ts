@@ -9,7 +9,6 @@ import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
 import type * as Attempt from "./Attempt.ts"
 import type * as Call from "./Call.ts"
-import type { Emit } from "./Emit.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { Guard } from "./Limits.ts"
 import type * as Timeouts from "./Timeouts.ts"
@@ -18,13 +17,12 @@ import type * as Timeouts from "./Timeouts.ts"
 export interface Stages {
   readonly provider: Provider
   readonly options: Resolved
-  readonly emit: Emit | undefined
   readonly guard: Guard | undefined
   /** `undefined`: retries are not bounded. */
   readonly budget: RetryBudget.RetryBudget | undefined
   /** Of attempts that succeeded: until the answer, or the first content of a streamed one. */
   readonly latency: Latency.Latency
-  readonly breaker: CircuitBreaker.CircuitBreaker<CandidateError>
+  readonly breaker: CircuitBreaker.CircuitBreaker<CandidateError, Call.Call>
   readonly timeouts: Timeouts.Timeouts
   readonly limits: Timeouts.Limits
   /** Over `limits.wholeMillis`. */

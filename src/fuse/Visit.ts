@@ -44,8 +44,8 @@ export interface Visits {
     others: Effect.Effect<number>,
     claim?: () => boolean
   ) => Effect.Effect<A, CandidateError>
-  /** Notes that another provider was faster. */
-  readonly noteLost: (call: Call.Call) => void
+  /** Notes that another provider was faster; gives the number of the attempt that was under way. */
+  readonly noteLost: (call: Call.Call) => number | undefined
   /** Takes one from what may be retried and hedged; `false` if there is nothing left. */
   readonly mayRepeat: (nowMillis: number) => boolean
   /** Notes in the story of the call that, and why, the provider did not answer it. */
@@ -54,7 +54,7 @@ export interface Visits {
 
 /** The visits to a provider behind its stages. */
 export const make = (stages: Stages): Visits => {
-  const { provider, options, emit, guard, budget, breaker, limits } = stages
+  const { provider, options, guard, budget, breaker, limits } = stages
   const { name } = provider
 
   const limitsOf = ({ timeouts }: Call.Call): Timeouts.Limits =>
@@ -88,12 +88,11 @@ export const make = (stages: Stages): Visits => {
     const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis, visit.claim)
     visit.begun = begun
     if (call.hedge !== undefined) call.underWay.set(name, begun)
-    return emit === undefined
-      ? visit.job.send(stages, call, begun, time)
-      : Effect.zipRight(
-          emit({ _tag: "AttemptStarted", provider: name, attempt: visit.number }),
-          Effect.suspend(() => visit.job.send(stages, call, begun, time))
-        )
+    if (call.hub.isHeard()) {
+      const waited = Call.whole(begun.waitedMillis)
+      call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: name, attempt: visit.number, waited })
+    }
+    return visit.job.send(stages, call, begun, time)
   }
 
   /** The same, when there is room for it. */
@@ -110,10 +109,11 @@ export const make = (stages: Stages): Visits => {
           rejected(call, visit.number, throttled)
           visit.isOver = true
           // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
-          const failed = Effect.fail(visit.lastError ?? throttled)
-          return emit === undefined
-            ? failed
-            : Effect.zipRight(emit({ _tag: "Throttled", provider: name, wait: throttled.wait }), failed)
+          if (call.hub.isHeard()) {
+            const { wait } = throttled
+            call.hub.tell({ _tag: "Throttled", ...Call.factsOf(call), provider: name, wait, error: throttled })
+          }
+          return Effect.fail(visit.lastError ?? throttled)
         }
       )
     )
@@ -158,7 +158,11 @@ export const make = (stages: Stages): Visits => {
     isStillWanted: breaker.isCurrent(visit.permit),
     onRetry: ({ attempt, error, delay }) => {
       visit.backoffMillis = Duration.toMillis(delay)
-      return emit === undefined ? Effect.void : emit({ _tag: "RetryScheduled", provider: name, attempt, delay, error })
+      const { call } = visit
+      if (call.hub.isHeard()) {
+        call.hub.tell({ _tag: "RetryScheduled", ...Call.factsOf(call), provider: name, attempt, delay, error })
+      }
+      return Effect.void
     }
   })
 
@@ -183,14 +187,16 @@ export const make = (stages: Stages): Visits => {
           const next = Effect.suspend(() => (guard === undefined ? sendNow(begun, 0) : sendWithRoom(begun, guard)))
           return permit.isProbe ? next : retry(next, call.retry ?? options.retry, () => hooks(begun))
         },
-        () => visit?.begun?.firstContentMillis
+        () => visit?.begun?.firstContentMillis,
+        call
       )
     },
     mayRepeat,
     noteLost: (call) => {
       const begun = call.underWay.get(name)
-      if (begun === undefined || begun.isOver) return
+      if (begun === undefined || begun.isOver) return undefined
       Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "hedge-lost" })
+      return begun.number
     },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, 0, error)

@@ -1,17 +1,50 @@
-/** What happened, told as it happens. */
+/** What happened, told as it happens: facts in the past tense. */
 import type { DateTime, Duration } from "effect"
-import type { CandidateError, LlmFuseError } from "../model/LlmError.ts"
+import type { CandidateError, LlmFuseError, ProviderError, ThrottledError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import type { Reason } from "../pipeline/CircuitState.ts"
 
+/** What every fact tells. */
+interface Fact {
+  /** The wall time. */
+  readonly at: DateTime.Utc
+}
+
+/** What every fact of a call tells. */
+interface FactOfCall extends Fact {
+  /** The same in all facts of a call. */
+  readonly callId: string
+}
+
+/** What every fact of a provider's state tells. */
+interface FactOfProvider extends Fact {
+  readonly provider: string
+  /** The call that brought it about; undefined where it was done by hand. */
+  readonly callId: string | undefined
+}
+
+/** A call begins. */
+export interface CallStarted extends FactOfCall {
+  readonly _tag: "CallStarted"
+  readonly operation: Operation
+  /** The word that the caller has given it. */
+  readonly tag: string | undefined
+}
+
+/** What a call is for. */
+export type Operation = "complete" | "stream" | "object" | "embed"
+
 /** An attempt on a provider begins. `attempt` counts from 1 on each provider of a call. */
-export interface AttemptStarted {
+export interface AttemptStarted extends FactOfCall {
   readonly _tag: "AttemptStarted"
   readonly provider: string
   readonly attempt: number
+  /** How long it was waited for: backoff and limiter. */
+  readonly waited: Duration.Duration
 }
 
 /** An attempt failed, or was answered with nothing usable. */
-export interface AttemptFailed {
+export interface AttemptFailed extends FactOfCall {
   readonly _tag: "AttemptFailed"
   readonly provider: string
   readonly attempt: number
@@ -20,7 +53,7 @@ export interface AttemptFailed {
 }
 
 /** The same provider will be asked again after `delay`; `attempt` is the number of the one that failed. */
-export interface RetryScheduled {
+export interface RetryScheduled extends FactOfCall {
   readonly _tag: "RetryScheduled"
   readonly provider: string
   readonly attempt: number
@@ -29,16 +62,16 @@ export interface RetryScheduled {
 }
 
 /** An attempt was not sent: our own limiter has no room within `maxWait`. */
-export interface Throttled {
+export interface Throttled extends FactOfCall {
   readonly _tag: "Throttled"
   readonly provider: string
+  readonly error: ThrottledError
   readonly wait: Duration.Duration
 }
 
 /** A provider's circuit opened; it is not called until `openUntil`. */
-export interface CircuitOpened {
+export interface CircuitOpened extends FactOfProvider {
   readonly _tag: "CircuitOpened"
-  readonly provider: string
   readonly openUntil: DateTime.Utc
   /** Why it opened. */
   readonly reason: Reason
@@ -47,25 +80,22 @@ export interface CircuitOpened {
 }
 
 /** A provider was taken out by hand. */
-export interface CircuitIsolated {
+export interface CircuitIsolated extends FactOfProvider {
   readonly _tag: "CircuitIsolated"
-  readonly provider: string
 }
 
 /** A provider's circuit lets probes through. */
-export interface CircuitHalfOpened {
+export interface CircuitHalfOpened extends FactOfProvider {
   readonly _tag: "CircuitHalfOpened"
-  readonly provider: string
 }
 
 /** A provider's circuit closed: it works again. */
-export interface CircuitClosed {
+export interface CircuitClosed extends FactOfProvider {
   readonly _tag: "CircuitClosed"
-  readonly provider: string
 }
 
 /** The call goes from one provider to the next. */
-export interface FailedOver {
+export interface FailedOver extends FactOfCall {
   readonly _tag: "FailedOver"
   readonly from: string
   readonly to: string
@@ -73,43 +103,43 @@ export interface FailedOver {
 }
 
 /** A provider has not answered after the delay, and the next one is asked too. */
-export interface Hedged {
+export interface Hedged extends FactOfCall {
   readonly _tag: "Hedged"
   readonly from: string
   readonly to: string
 }
 
 /** A provider was given up because another was faster. */
-export interface HedgeLost {
+export interface HedgeLost extends FactOfCall {
   readonly _tag: "HedgeLost"
   readonly provider: string
+  /** The attempt that was under way; undefined if it was waiting just then. */
+  readonly attempt: number | undefined
 }
 
 /** The rate of a provider with an adaptive limit was cut. Rates are attempts per minute. */
-export interface RateLowered {
+export interface RateLowered extends FactOfProvider {
   readonly _tag: "RateLowered"
-  readonly provider: string
   /** Undefined if there was no limit before. */
   readonly from: number | undefined
   readonly to: number
 }
 
 /** The rate of a provider with an adaptive limit was raised. */
-export interface RateRaised {
+export interface RateRaised extends FactOfProvider {
   readonly _tag: "RateRaised"
-  readonly provider: string
   readonly from: number | undefined
   readonly to: number
 }
 
 /** The fallback answers instead of the error. */
-export interface FallbackUsed {
+export interface FallbackUsed extends FactOfCall {
   readonly _tag: "FallbackUsed"
   readonly error: LlmFuseError
 }
 
 /** An answer was given that came from an earlier call, or from one that somebody else had under way. */
-export interface ServedFromCache {
+export interface ServedFromCache extends FactOfCall {
   readonly _tag: "ServedFromCache"
   /** Who had given it. */
   readonly provider: string
@@ -118,22 +148,42 @@ export interface ServedFromCache {
   readonly isStale: boolean
 }
 
+/** What the caller of a stream had been handed is void: it broke, and a whole answer begins afresh. */
+export interface StreamRestarted extends FactOfCall {
+  readonly _tag: "StreamRestarted"
+  /** The provider whose stream broke. */
+  readonly from: string
+  /** The provider that begins afresh. */
+  readonly to: string
+  readonly error: ProviderError
+}
+
 /** A call was answered. */
-export interface CallSucceeded {
+export interface CallSucceeded extends FactOfCall {
   readonly _tag: "CallSucceeded"
   readonly provider: string
+  /** The attempt that answered; 0 where none did: the answer was kept, or is the fallback. */
   readonly attempt: number
+  /** The model that answered; the empty string where the provider did not say. */
+  readonly model: string
   readonly latency: Duration.Duration
+  readonly usage: Usage | undefined
 }
 
 /** A call failed. */
-export interface CallFailed {
+export interface CallFailed extends FactOfCall {
   readonly _tag: "CallFailed"
   readonly error: LlmFuseError
 }
 
+/** A call was interrupted by its caller, or ended by a defect: neither success nor failure. */
+export interface CallInterrupted extends FactOfCall {
+  readonly _tag: "CallInterrupted"
+}
+
 /** A fact, in the past tense. */
 export type FuseEvent =
+  | CallStarted
   | AttemptStarted
   | AttemptFailed
   | RetryScheduled
@@ -142,12 +192,14 @@ export type FuseEvent =
   | CircuitHalfOpened
   | CircuitClosed
   | CircuitIsolated
-  | FailedOver
-  | Hedged
-  | HedgeLost
   | RateLowered
   | RateRaised
+  | Hedged
+  | HedgeLost
+  | FailedOver
+  | StreamRestarted
   | FallbackUsed
   | ServedFromCache
   | CallSucceeded
   | CallFailed
+  | CallInterrupted

@@ -1,0 +1,112 @@
+/** The way of an event to those who listen. */
+import { Chunk, DateTime, Effect, Either, Random, Stream } from "effect"
+import type { FuseEvent } from "./FuseEvent.ts"
+
+/** So many events were lost before the next one, because their reader was too slow. */
+export interface EventsDropped {
+  readonly _tag: "EventsDropped"
+  readonly count: number
+}
+
+/** What a reader of events gets. */
+export type ObservedEvent = FuseEvent | EventsDropped
+
+/** Hands events to listeners. With none, nothing is built: ask `isHeard` first. */
+export interface EventHub {
+  /** Whether anybody listens. */
+  readonly isHeard: () => boolean
+  /** Tells all listeners, at once and in order. What a listener throws is lost. */
+  readonly tell: (event: FuseEvent) => void
+  /** Adds a listener; what it gives back takes it away. */
+  readonly listen: (listener: (event: FuseEvent) => void) => () => void
+  /**
+   * The events from the moment the stream is run. A reader that is slower than what happens holds nothing up: of what it
+   * has not taken, the oldest are dropped, and `EventsDropped` says how many.
+   */
+  readonly events: Stream.Stream<ObservedEvent>
+  /** The wall time of an event. */
+  readonly now: () => DateTime.Utc
+  /** A name for a call, unlike all others of this hub, and very likely of all others. */
+  readonly nextId: () => string
+}
+
+/** How many events wait for a reader. */
+export const bufferSize = 1024
+
+/** A hub that nobody listens to yet. */
+export const make: Effect.Effect<EventHub> = Effect.zipWith(
+  Effect.clock,
+  Random.nextIntBetween(0, 36 ** 6),
+  (clock, own) => {
+    const prefix = own.toString(36).padStart(6, "0")
+    let calls = 0
+    let listeners: ReadonlyArray<(event: FuseEvent) => void> = []
+
+    const listen: EventHub["listen"] = (listener) => {
+      const own = (event: FuseEvent) => listener(event)
+      listeners = [...listeners, own]
+      return () => {
+        listeners = listeners.filter((it) => it !== own)
+      }
+    }
+
+    return {
+      isHeard: () => listeners.length > 0,
+      tell: (event) => {
+        for (const listener of listeners) Either.try(() => listener(event))
+      },
+      listen,
+      events: Stream.unwrapScoped(
+        Effect.map(
+          Effect.acquireRelease(
+            Effect.sync(() => reader(listen)),
+            ({ leave }) => Effect.sync(leave)
+          ),
+          ({ next }) => Stream.repeatEffectChunk(next)
+        )
+      ),
+      now: () => DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()),
+      nextId: () => {
+        calls += 1
+        return `${prefix}-${calls}`
+      }
+    }
+  }
+)
+
+/** A listener that keeps what its reader has not taken yet, up to a limit. */
+const reader = (listen: EventHub["listen"]) => {
+  let waiting: Array<FuseEvent> = []
+  let dropped = 0
+  let wake: (() => void) | undefined
+
+  const leave = listen((event) => {
+    waiting.push(event)
+    if (waiting.length > bufferSize) {
+      waiting.shift()
+      dropped += 1
+    }
+    wake?.()
+  })
+
+  const takeAll = (): Chunk.Chunk<ObservedEvent> => {
+    const events: ReadonlyArray<ObservedEvent> =
+      dropped === 0 ? waiting : [{ _tag: "EventsDropped", count: dropped }, ...waiting]
+    waiting = []
+    dropped = 0
+    return Chunk.unsafeFromArray(events)
+  }
+
+  const next = Effect.suspend(() =>
+    waiting.length > 0
+      ? Effect.succeed(takeAll())
+      : Effect.async<Chunk.Chunk<ObservedEvent>>((resume) => {
+          wake = () => {
+            wake = undefined
+            // Taken when the reader goes on, so that what happens in one go comes in one piece.
+            resume(Effect.sync(takeAll))
+          }
+        })
+  )
+  return { next, leave }
+}
