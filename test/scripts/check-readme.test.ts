@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { repository, runScript } from "./scriptRun.ts"
+import { repository, runScript, type Tree } from "./scriptRun.ts"
 
 const project = {
   "package.json": `{ "type": "module" }`,
@@ -12,8 +12,8 @@ const project = {
   "src/testing.ts": `export const fake: { answer?: string } = {}`
 }
 
-const check = (readme: ReadonlyArray<string>) =>
-  runScript("check-readme.mjs", { ...project, "README.md": readme.join("\n") })
+const check = (readme: ReadonlyArray<string>, docs: Tree = {}) =>
+  runScript("check-readme.mjs", { ...project, "README.md": readme.join("\n"), ...docs })
 
 describe("check-readme", () => {
   it("passes examples that use both entry points, and leaves other languages alone", () => {
@@ -32,7 +32,7 @@ describe("check-readme", () => {
       "```"
     ])
 
-    assert.deepStrictEqual(lines, ["check-readme: 2 examples of README.md compile"])
+    assert.deepStrictEqual(lines, ["check-readme: 2 examples compile, of README.md and 0 pages below docs"])
     assert.strictEqual(code, 0)
   })
 
@@ -91,6 +91,35 @@ describe("check-readme", () => {
 
     assert.deepStrictEqual(lines, [
       "README.md:8: TS2551: Property 'toFixes' does not exist on type 'number'. Did you mean 'toFixed'?"
+    ])
+    assert.strictEqual(code, 1)
+  })
+
+  it("checks the pages below docs alike", () => {
+    const readme = ["```ts", `import { complete } from "llmfuse"`, "```"]
+    const page = ["# Page", "", ...readme].join("\n")
+
+    const { code, lines } = check(readme, {
+      "docs/first.md": page,
+      "docs/deep/er/second.md": page,
+      "docs/third.md": "No example.",
+      "docs/notes.txt": "```ts\nnot a page\n```"
+    })
+
+    assert.deepStrictEqual(lines, ["check-readme: 3 examples compile, of README.md and 3 pages below docs"])
+    assert.strictEqual(code, 0)
+  })
+
+  it("names the page and the line for every error", () => {
+    const { code, lines } = check(["```ts", "const text = 1", "```"], {
+      "docs/deep/page.md": ["# Page", "", "```ts", "text", "```", "", "```ts", `const number: number = ""`, "```"].join(
+        "\n"
+      )
+    })
+
+    assert.deepStrictEqual(lines, [
+      "docs/deep/page.md:4: TS2304: Cannot find name 'text'.",
+      "docs/deep/page.md:8: TS2322: Type 'string' is not assignable to type 'number'."
     ])
     assert.strictEqual(code, 1)
   })
