@@ -29,7 +29,7 @@ const outcome = (stopped: string | undefined): string =>
 
 describe("the vendors' words for why a model stopped", () => {
   it.each([
-    ["stop", "stop eos end_turn stop_sequence completed STOP"],
+    ["stop", "stop eos end_turn stop_sequence completed STOP stop:stranger"],
     ["length", "length max_tokens model_length model_context_window_exceeded MAX_TOKENS"],
     ["tool-calls", "tool_calls tool_use function_call"],
     [
@@ -39,9 +39,10 @@ describe("the vendors' words for why a model stopped", () => {
     ],
     [
       "InvalidResponseError",
-      `malformed_function_call unexpected_tool_call too_many_tool_calls malformed_response missing_thought_signature`
+      `malformed_function_call unexpected_tool_call too_many_tool_calls malformed_response missing_thought_signature
+      function_call_filter`
     ],
-    ["ServerError", "error"],
+    ["ServerError", "error abort"],
     ["OverloadedError", "insufficient_system_resource"],
     ["unknown", "stranger undefined"]
   ])("%s", (expected, words) => {
@@ -49,6 +50,12 @@ describe("the vendors' words for why a model stopped", () => {
 
     assert.deepStrictEqual(others, [])
     assert.strictEqual(outcome(undefined), "unknown")
+  })
+
+  it("may come with blanks, and with the vendor's own word behind that of its wire", () => {
+    assert.strictEqual(outcome(" stop "), "stop")
+    assert.strictEqual(outcome("stop : SPII"), "ContentPolicyError:response")
+    assert.strictEqual(outcome("length : stranger"), "length")
   })
 
   it("are told as they are, a refusal with what the model said", () => {

@@ -22,6 +22,12 @@ describe("an answer under a key", () => {
     assert.strictEqual(taken(cut(long, 100)), long)
   })
 
+  it("that has not begun after 1024 characters is all of it, and no longer kept back", () => {
+    assert.strictEqual(taken([" ".repeat(1024), '{"answer":1}']), "1")
+    assert.strictEqual(taken([" ".repeat(1025), '{"answer":1}']), `${" ".repeat(1025)}{"answer":1}`)
+    assert.lengthOf(AnthropicAnswerText.make("answer").take(`${"x".repeat(1024)}}`), 1025)
+  })
+
   it("is read in an instant, however many blanks and braces there are", () => {
     const flood = `${" }".repeat(200_000)}x`
     const begunMillis = performance.now()

@@ -216,6 +216,7 @@ describe("a second start", () => {
       const result = yield* streamed(start(), text("a"), start({ id: "msg_2" }), text("a"), end(), stop)
 
       assert.strictEqual(result.error?._tag, "StreamInterruptedError")
+      assert.include(result.error?.message, "another message began within the first")
       assert.deepStrictEqual(textsOf(result), ["a"])
     })
   )

@@ -62,6 +62,12 @@ describe("what is said", () => {
     })
   )
 
+  it.effect("by the user last keeps its blanks", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* turnsOf(user(" c \n"))).turns, [{ role: "user", content: " c \n" }])
+    })
+  )
+
   it.effect("by the system alone is said by the user", () =>
     Effect.gen(function* () {
       const { turns, body, changes } = yield* turnsOf({ role: "system", content: "Say hi." })
@@ -271,6 +277,16 @@ describe("tool calls of other vendors", () => {
         call("d")
       ])
       assert.include(changes?.join(), "arguments of a call of f")
+    })
+  )
+
+  it.effect("without arguments lose none", () =>
+    Effect.gen(function* () {
+      const toolCalls = [{ id: "a", name: "f" }]
+
+      const { changes } = yield* turnsOf(user(), { role: "assistant", content: "", toolCalls }, result("a"))
+
+      assert.strictEqual(changes, undefined)
     })
   )
 })

@@ -119,6 +119,22 @@ describe("after the finish reason", () => {
   )
 })
 
+describe("a stream", () => {
+  it.effect("may be called nothing", () =>
+    Effect.gen(function* () {
+      const body = bodyIn([text("a"), finish, done], "open")
+
+      isWhole(yield* read({ headers: { "content-type": "" }, body }), "a")
+    })
+  )
+
+  it.effect("may have events of blanks, which say nothing", () =>
+    Effect.gen(function* () {
+      isWhole(yield* read({ body: bodyIn([text("a"), event(" "), event(""), text("b"), finish, done]) }), "ab")
+    })
+  )
+})
+
 describe("after the terminator", () => {
   it.effect("nothing is waited for", () =>
     Effect.gen(function* () {
@@ -261,6 +277,19 @@ describe("a body that is no stream", () => {
 
       isWhole(result, "whole")
       assert.deepStrictEqual(only(result, "End"), [{ _tag: "End", finishReason: "stop", model: "m-1" }])
+    })
+  )
+
+  it.effect("is handed out as no more parts than it has", () =>
+    Effect.gen(function* () {
+      const tool_calls = [{ id: "1", function: { name: "f", arguments: "{}" } }]
+
+      const result = yield* read({ body: JSON.stringify({ choices: [{ message: { content: null, tool_calls } }] }) })
+
+      assert.deepStrictEqual(result.parts, [
+        { _tag: "ToolCall", id: "1", name: "f", arguments: {} },
+        { _tag: "End", finishReason: "tool-calls" }
+      ])
     })
   )
 

@@ -398,6 +398,19 @@ describe("names of tools that Gemini refuses", () => {
     })
   )
 
+  it.effect("stay apart where they are cut, at 64 characters", () =>
+    Effect.gen(function* () {
+      const tools = [65, 66, 67].map((length) => ({ name: "a".repeat(length) }))
+
+      const { body } = yield* ask({ ...hello, tools })
+
+      assert.deepStrictEqual(
+        body.tools[0].functionDeclarations.map(({ name }: { name: string }) => name),
+        ["a".repeat(64), `${"a".repeat(62)}_2`, `${"a".repeat(62)}_3`]
+      )
+    })
+  )
+
   it.effect("come back in a stream too", () =>
     Effect.gen(function* () {
       const { layer } = answering({

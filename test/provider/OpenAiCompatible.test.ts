@@ -165,6 +165,16 @@ describe("the one call of old servers", () => {
       assert.strictEqual(answer.finishReason, "tool-calls")
     })
   )
+
+  it.effect("is none where the calls of today stand beside it", () =>
+    Effect.gen(function* () {
+      const tool_calls = [{ id: "1", function: { name: "f", arguments: "{}" } }]
+
+      const { answer } = yield* ask(reply({ tool_calls, function_call: { name: "f", arguments: "{}" } }, "tool_calls"))
+
+      assert.deepStrictEqual(answer.toolCalls, [{ id: "1", name: "f", arguments: {} }])
+    })
+  )
 })
 
 describe("what is no answer", () => {

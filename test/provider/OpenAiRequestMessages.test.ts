@@ -242,6 +242,48 @@ describe("results of tools", () => {
   )
 })
 
+describe("results of tools that are not told apart", () => {
+  const call = (id: string) => ({ id, name: "f", arguments: {} })
+
+  it.effect("belong to the last call with their id, whatever calls are beside it", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "", toolCalls: [call("1")] },
+        { role: "assistant", content: "", toolCalls: [call("1"), call("2")] },
+        { role: "tool", toolCallId: "1", content: "a" },
+        { role: "tool", toolCallId: "2", content: "b" }
+      ])
+
+      assert.deepStrictEqual(
+        messages.flatMap((it: { role: string; content: unknown }) => (it.role === "tool" ? [it.content] : [])),
+        ["There is no result.", "a", "b"]
+      )
+    })
+  )
+
+  it.effect("come late with what they show", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        { role: "tool", toolCallId: "1", content: [{ type: "text", text: "a" }] },
+        { role: "tool", toolCallId: "2", content: [image] }
+      ])
+
+      assert.deepStrictEqual(messages.slice(1), [
+        { role: "user", content: "Result of the tool call 1:\na" },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Result of the tool call 2:\n" },
+            { type: "image_url", image_url: { url: "https://images.test/cat.png" } }
+          ]
+        }
+      ])
+    })
+  )
+})
+
 describe("names of tool calls", () => {
   it.effect("that a model has made up are sent as vendors take them", () =>
     Effect.gen(function* () {
@@ -295,6 +337,31 @@ describe("turns", () => {
       assert.deepStrictEqual(changes, [
         "messages have the system messages at their beginning: the vendor takes them nowhere else."
       ])
+    })
+  )
+
+  it.effect("of the system alone are where they were", () =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(Vllm, [
+        { role: "system", content: "a" },
+        { role: "system", content: "b" }
+      ])
+
+      assert.deepStrictEqual(messages, [{ role: "system", content: "a\n\nb" }])
+      assert.isUndefined(changes)
+    })
+  )
+
+  it.effect("of the user do not follow the result of a tool at Mistral, be it one or two", () =>
+    Effect.gen(function* () {
+      const more: Message = { role: "user", content: "more" }
+
+      for (const ids of [["1"], ["1", "2"]]) {
+        const { messages, changes } = yield* sentMessages(Mistral, [...calling(...ids), more])
+
+        assert.deepStrictEqual(messages.slice(2 + ids.length), [{ role: "assistant", content: "OK" }, more])
+        assert.include(changes?.join(), 'an assistant\'s "OK"')
+      }
     })
   )
 
@@ -398,6 +465,23 @@ describe("what a vendor wants back", () => {
       ])
 
       assert.deepStrictEqual(only(drained, "End")[0]?.opaque, opaque)
+    })
+  )
+
+  it.effect("is put together from the pieces of a summary", () =>
+    Effect.gen(function* () {
+      const piece = (summary: string) =>
+        chunk({ content: "", reasoning_details: [{ type: "reasoning.summary", summary, index: 0 }] })
+
+      const drained = yield* stream(OpenRouter, hello(), [
+        piece("hm,"),
+        piece(" well"),
+        chunk({ content: "Hi." }, "stop")
+      ])
+
+      assert.deepStrictEqual(only(drained, "End")[0]?.opaque?.value, {
+        reasoning_details: [{ type: "reasoning.summary", summary: "hm, well", index: 0 }]
+      })
     })
   )
 

@@ -165,6 +165,11 @@ describe("tool calls", () => {
       [delta({ function_call: { name: "f", arguments: "" } }), delta({ function_call: { arguments: '{"x":1}' } })],
       [["call_0", '{"x":1}']]
     ],
+    [
+      "as the one of old servers, with its name repeated",
+      [1, 2].map((it) => delta({ function_call: { name: "f", arguments: it === 1 ? '{"x":' : "1}" } })),
+      [["call_0", '{"x":1}']]
+    ],
     ["numbered from 1", [call(piece(1, "", "a", "f")), call(piece(1, "{}"))], [["a", "{}"]]],
     [
       "interleaved",
@@ -210,6 +215,16 @@ describe("tool calls", () => {
         ["call_0", "{}"],
         ["call_1", '{"x":2}']
       ]
+    ],
+    [
+      "behind a text, without number and id",
+      [text("a"), call(piece(undefined, "{}", undefined, "f"))],
+      [["call_0", "{}"]]
+    ],
+    [
+      "with an id that comes late",
+      [call(piece(0, '{"x":', undefined, "f")), call(piece(0, "1}", "a"))],
+      [["call_0", '{"x":1}']]
     ],
     ["with an empty name repeated", [call(piece(0, "", "a", "f")), call(piece(0, "{}", undefined, ""))], [["a", "{}"]]],
     ["with parsed arguments", [call(piece(0, { x: 1 }, "a", "f"))], [["a", '{"x":1}']]],
@@ -315,6 +330,7 @@ describe("the end", () => {
       "ContentPolicyError",
       "I will not."
     ],
+    ["a refusal part", [text([{ type: "refusal", refusal: "No." }]), finish()], "ContentPolicyError", "No."],
     ["a content filter", [text("a"), finish("content_filter")], "ContentPolicyError", "content_filter"],
     ["a model that broke", [text("a"), finish("error")], "ServerError", "error"],
     ["a model that gave up", [text("a"), finish("insufficient_system_resource")], "OverloadedError", "resource"],

@@ -36,9 +36,11 @@ describe("what is left of a vendor's limits", () => {
   })
 
   it("is read from those of Cerebras, which name the window", () => {
-    const left = read({ "x-ratelimit-remaining-tokens-minute": "7", "x-ratelimit-reset-tokens-minute": "10.5" })
+    const tokens = read({ "x-ratelimit-remaining-tokens-minute": "7", "x-ratelimit-reset-tokens-minute": "10.5" })
+    const requests = read({ "x-ratelimit-remaining-requests-day": "9", "x-ratelimit-reset-requests-day": "60" })
 
-    assert.deepStrictEqual(left, { tokens: { remaining: 7, resetMillis: 10_500 } })
+    assert.deepStrictEqual(tokens, { tokens: { remaining: 7, resetMillis: 10_500 } })
+    assert.deepStrictEqual(requests, { requests: { remaining: 9, resetMillis: 60_000 } })
   })
 
   it("is unknown where no header says it, or none that makes sense", () => {
