@@ -1,9 +1,10 @@
 /** The way of a streamed answer from the call that reads it to the caller who takes it. */
-import { Chunk, Effect, Mailbox, Option, type Scope, Stream } from "effect"
+import { Cause, Chunk, Effect, Exit, Option, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../model/ChatEvent.ts"
 import type { ChatResponse } from "../model/ChatResponse.ts"
 import type { LlmFuseError } from "../model/LlmError.ts"
 import type { Outlet } from "./CallStream.ts"
+import * as Handover from "./Handover.ts"
 
 /** How many batches of events wait for the caller. A batch is what one piece from the network held. */
 const capacity = 2
@@ -18,23 +19,19 @@ export type Pull = Effect.Effect<Chunk.Chunk<ChatEvent>, Option.Option<LlmFuseEr
 export const open = (
   answer: (outlet: Outlet) => Effect.Effect<ChatResponse, LlmFuseError>
 ): Effect.Effect<Pull, never, Scope.Scope> =>
-  Effect.flatMap(Mailbox.make<ReadonlyArray<ChatEvent>, LlmFuseError>(capacity), (mailbox) => {
-    const outlet: Outlet = {
-      offerNow: (events) => mailbox.unsafeOffer(events),
-      offer: (events) => mailbox.offer(events)
-    }
-    const call = Effect.matchCauseEffect(answer(outlet), {
-      onSuccess: (response) => Effect.zipRight(mailbox.offer([{ _tag: "Finished", response }]), mailbox.end),
-      onFailure: (cause) => mailbox.failCause(cause)
+  Effect.suspend(() => {
+    const line = Handover.make<ReadonlyArray<ChatEvent>, Option.Option<LlmFuseError>>(capacity)
+    const call = Effect.matchCauseEffect(answer(line), {
+      onSuccess: (response) =>
+        Effect.zipRight(line.offer([{ _tag: "Finished", response }]), line.end(Exit.fail(Option.none()))),
+      onFailure: (cause) => line.end(Exit.failCause(Cause.map(cause, Option.some)))
     })
-    const pull = Effect.flatMap(Effect.mapError(mailbox.takeAll, Option.some), ([batches]) =>
-      Chunk.isEmpty(batches) ? Effect.fail(Option.none()) : Effect.succeed(Chunk.unsafeFromArray(joined(batches)))
-    )
+    const pull = Effect.map(line.takeAll, (batches) => Chunk.unsafeFromArray(joined(batches)))
     return Effect.as(Effect.forkScoped(call), pull)
   })
 
-const joined = (batches: Chunk.Chunk<ReadonlyArray<ChatEvent>>): ReadonlyArray<ChatEvent> =>
-  batches.length === 1 ? Chunk.unsafeHead(batches) : Chunk.toReadonlyArray(batches).flat()
+const joined = (batches: ReadonlyArray<ReadonlyArray<ChatEvent>>): ReadonlyArray<ChatEvent> =>
+  batches.length === 1 && batches[0] !== undefined ? batches[0] : batches.flat()
 
 /** How the streams made here are opened, so that who takes events by hand need not go through the stream. */
 const openings = new WeakMap<object, Effect.Effect<Pull, never, Scope.Scope>>()
