@@ -59,7 +59,6 @@ const takePart = (draft: StreamDraft.StreamDraft, part: Part, { provider, names 
   else if (part.thought === true) StreamDraft.addReasoning(draft, part.text)
   else StreamDraft.addText(draft, part.text)
   const marks = GeminiAnswer.markOf(part, part.functionCall ? draft.calls.at(-1)?.index : undefined)
-  if (marks.length === 0) return
   for (const { id = "", thoughtSignature = "" } of marks) {
     StreamDraft.keep(draft, 64 + id.length + thoughtSignature.length)
   }

@@ -78,9 +78,9 @@ describe("an answer of a schema", () => {
 
   it.effect("that the model wrote as words is its words", () =>
     Effect.gen(function* () {
-      const { answer } = yield* asked(wanted(), {}, message([text("{}")]))
+      const { answer } = yield* asked(wanted(), {}, message([text('{"name":"A"}')]))
 
-      assert.include(answer, { finishReason: "stop", text: "{}" })
+      assert.include(answer, { finishReason: "stop", text: '{"name":"A"}' })
     })
   )
 })

@@ -128,6 +128,14 @@ describe("a stream", () => {
     })
   )
 
+  it.effect("may be cut where JSON would begin", () =>
+    Effect.gen(function* () {
+      const [before = "", after = ""] = text("a").split(/(?<=data: )/)
+
+      isWhole(yield* read({ headers: { "content-type": "" }, body: bodyIn([before, after, finish, done]) }), "a")
+    })
+  )
+
   it.effect("may have events of blanks, which say nothing", () =>
     Effect.gen(function* () {
       isWhole(yield* read({ body: bodyIn([text("a"), event(" "), event(""), text("b"), finish, done]) }), "ab")

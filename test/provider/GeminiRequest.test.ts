@@ -398,6 +398,14 @@ describe("names of tools that Gemini refuses", () => {
     })
   )
 
+  it.effect("are chosen in that spelling, though the tool is not there", () =>
+    Effect.gen(function* () {
+      const { body } = yield* ask({ ...hello, tools: [weather], toolChoice: { name: "2x" } })
+
+      assert.deepStrictEqual(body.toolConfig.functionCallingConfig.allowedFunctionNames, ["_2x"])
+    })
+  )
+
   it.effect("stay apart where they are cut, at 64 characters", () =>
     Effect.gen(function* () {
       const tools = [65, 66, 67].map((length) => ({ name: "a".repeat(length) }))

@@ -3,6 +3,7 @@ import { Effect, Layer, Schema } from "effect"
 import { LlmFuse, OpenAiCompatible } from "llmfuse"
 import type { ChatRequest } from "../../src/model/ChatRequest.ts"
 import type { Shape, Tool } from "../../src/model/Tool.ts"
+import * as OpenAiAnswerTool from "../../src/provider/OpenAiAnswerTool.ts"
 import { DeepSeek, LmStudio, Mistral, Ollama, OpenAi, Vllm } from "../../src/provider/vendors.ts"
 import { answering } from "./fakeClient.ts"
 import { ask, chunk, hello, host, type Maker, message, stream } from "./openAi.ts"
@@ -296,6 +297,15 @@ describe("a tool that is the answer", () => {
       assert.deepInclude(only(drained, "End")[0], { finishReason: "stop", changes: [forced] })
     })
   )
+
+  it("with arguments too deep to be written gives no text", () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`)
+    const toolCalls = [{ id: "1", name: "point", arguments: deep }]
+
+    const { text } = OpenAiAnswerTool.answer({ text: "Here:", toolCalls, finishReason: "tool-calls" }, "point")
+
+    assert.strictEqual(text, "")
+  })
 
   it.effect("that was cut off is cut off", () =>
     Effect.gen(function* () {

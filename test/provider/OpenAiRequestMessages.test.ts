@@ -262,6 +262,22 @@ describe("results of tools that are not told apart", () => {
     })
   )
 
+  it.effect("belong to calls with the same id in their order", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(OpenAi, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "", toolCalls: [call("1"), call("1")] },
+        { role: "tool", toolCallId: "1", content: "a" },
+        { role: "tool", toolCallId: "1", content: "b" }
+      ])
+
+      assert.deepStrictEqual(
+        messages.slice(2).map(({ content }: { content: unknown }) => content),
+        ["a", "b"]
+      )
+    })
+  )
+
   it.effect("come late with what they show", () =>
     Effect.gen(function* () {
       const { messages } = yield* sentMessages(OpenAi, [
@@ -468,6 +484,17 @@ describe("what a vendor wants back", () => {
     })
   )
 
+  it.effect("may be a detail of no type", () =>
+    Effect.gen(function* () {
+      const drained = yield* stream(OpenRouter, hello(), [
+        chunk({ content: "", reasoning_details: [{ text: "hm" }] }),
+        chunk({ content: "Hi." }, "stop")
+      ])
+
+      assert.deepStrictEqual(only(drained, "End")[0]?.opaque?.value, { reasoning_details: [{ text: "hm" }] })
+    })
+  )
+
   it.effect("is put together from the pieces of a summary", () =>
     Effect.gen(function* () {
       const piece = (summary: string) =>
@@ -539,6 +566,19 @@ describe("what a vendor wants back", () => {
       assert.deepStrictEqual(first.extra_content, { google: { thought_signature } })
       assert.notProperty(second, "extra_content")
       assert.notInclude(JSON.stringify(two.messages), thought_signature)
+    })
+  )
+
+  it.effect("stands beside calls with ids longer than itself", () =>
+    Effect.gen(function* () {
+      const id = "c".repeat(99)
+      const call = { id, index: 0, type: "function", function: { name: "f", arguments: "{}" }, extra_content: {} }
+
+      const streamed = yield* stream(host({ opaque: "extra_content" }), hello(), [
+        chunk({ tool_calls: [call] }, "tool_calls")
+      ])
+
+      assert.deepStrictEqual(only(streamed, "End")[0]?.opaque?.value, { extra_content: { [id]: {} } })
     })
   )
 

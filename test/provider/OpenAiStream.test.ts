@@ -260,6 +260,44 @@ describe("tool calls", () => {
     })
   )
 
+  it.effect("may be 1000, and no more", () =>
+    Effect.gen(function* () {
+      const many = (count: number) =>
+        streamed([
+          call(...Array.from({ length: count }, (_, index) => piece(index, "{}", `a${index}`, "f"))),
+          finish("tool_calls"),
+          "[DONE]"
+        ])
+
+      const whole = yield* many(1000)
+      const { error } = yield* many(1001)
+
+      assert.lengthOf(only(whole, "ToolCall"), 1000)
+      assert.strictEqual(error?._tag, "StreamInterruptedError")
+      assert.include(error?.message, "more than 1000 tool calls")
+    })
+  )
+
+  it.effect("may have arguments of 16 MiB, and no longer ones", () =>
+    Effect.gen(function* () {
+      const million = "x".repeat(1_000_000)
+      const long = (more: number) =>
+        streamed([
+          ...Array.from({ length: 16 }, (_, index) => call(piece(0, million, index === 0 ? "a" : undefined, "f"))),
+          call(piece(0, "x".repeat(777_216 + more))),
+          finish("tool_calls"),
+          "[DONE]"
+        ])
+
+      const whole = yield* long(0)
+      const { error } = yield* long(1)
+
+      assert.lengthOf(only(whole, "ToolCall")[0]?.rawArguments ?? "", 16_777_216)
+      assert.strictEqual(error?._tag, "StreamInterruptedError")
+      assert.include(error?.message, "longer than 16777216 characters")
+    })
+  )
+
   it.effect("with broken arguments are kept as they were written", () =>
     Effect.gen(function* () {
       const result = yield* streamed([call(piece(0, '{"x":', "a", "f")), finish("length"), "[DONE]"])

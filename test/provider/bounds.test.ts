@@ -213,6 +213,10 @@ describe("what of a stream is kept until its end", () => {
     )
   ]
   const gemini = (part: object) => Array(100).fill(event({ candidates: [{ content: { parts: [part] } }] }))
+  const valueByValue = (partial: object) => [
+    event({ candidates: [{ content: { parts: [{ functionCall: { name: "f", willContinue: true } }] } }] }),
+    ...gemini({ functionCall: { partialArgs: [partial], willContinue: true } })
+  ]
   const openAi = (delta: object) => Array(100).fill(event({ choices: [{ index: 0, delta }] }))
 
   it.effect.each([
@@ -220,6 +224,9 @@ describe("what of a stream is kept until its end", () => {
     ["Anthropic's signatures", "Anthropic", anthropic("signature_delta", 0)],
     ["Anthropic's calls", "Anthropic", anthropic("input_json_delta", 1)],
     ["Gemini's signatures", "GeminiNative", gemini({ text: "a", thoughtSignature: words })],
+    ["Gemini's ids", "GeminiNative", gemini({ functionCall: { id: words, name: "f" } })],
+    ["Gemini's values", "GeminiNative", valueByValue({ jsonPath: "$.a", stringValue: words })],
+    ["the places of Gemini's values", "GeminiNative", valueByValue({ jsonPath: `$.${words}`, numberValue: 1 })],
     [
       "OpenAI's calls",
       "OpenAiCompatible",
