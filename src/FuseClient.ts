@@ -22,6 +22,7 @@ import {
 import { EventIterator, type Source } from "./client/EventIterator.ts"
 import * as StreamSource from "./client/StreamSource.ts"
 import type * as FuseOptions from "./fuse/FuseOptions.ts"
+import type { ProviderHealth } from "./fuse/Health.ts"
 import type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
 import * as Reception from "./fuse/Reception.ts"
 import { LlmFuse, type ObjectOptions, type Service } from "./LlmFuse.ts"
@@ -40,6 +41,8 @@ export type ClientProvider = Provider | Effect.Effect<Provider, unknown, HttpCli
 export interface ClientOptions extends FuseOptions.Options<ReadonlyArray<ClientProvider>> {
   /** Where requests go out. Default: `FetchHttpClient.layer`, the platform's own `fetch`. */
   readonly httpClient?: Layer.Layer<HttpClient.HttpClient, unknown> | undefined
+  /** What the client runs in besides: a tracer, loggers, a config provider. Default: Effect's own. */
+  readonly layer?: Layer.Layer<never, unknown> | undefined
 }
 
 /** Options of one call of a client. */
@@ -105,9 +108,9 @@ export class FuseClient {
    * time to be built is that found later; then every call rejects with it.
    */
   static make(options: ClientOptions): FuseClient {
-    const { httpClient = FetchHttpClient.layer, ...fuseOptions } = options
+    const { httpClient = FetchHttpClient.layer, layer: surroundings = Layer.empty, ...fuseOptions } = options
     const scope = Effect.runSync(Scope.make())
-    const layer = Layer.provide(LlmFuse.layer(fuseOptions), httpClient)
+    const layer = Layer.provideMerge(Layer.provide(LlmFuse.layer(fuseOptions), httpClient), surroundings)
     // Layers are built over several ticks; this scheduler does them all now, as far as nothing really waits.
     const scheduler = new Scheduler.SyncScheduler()
     const building = Effect.runFork(Scope.extend(Layer.toRuntime(layer), scope), { scheduler })
@@ -220,6 +223,11 @@ export class FuseClient {
    */
   events(): EventIterator<ObservedEvent> {
     return new EventIterator(() => this.#open((service) => Stream.toPull(service.events), undefined, true))
+  }
+
+  /** How each provider is doing, in the order of the list. */
+  health(): Promise<ReadonlyArray<ProviderHealth>> {
+    return this.#run((service) => service.health)
   }
 
   /** Takes a provider out by hand: calls pass it over until `restore`. What is under way there goes on. */

@@ -7,6 +7,7 @@ import * as Chat from "./fuse/Chat.ts"
 import type { Conversation } from "./fuse/Conversation.ts"
 import * as EmbeddingAnswer from "./fuse/EmbeddingAnswer.ts"
 import * as FuseOptions from "./fuse/FuseOptions.ts"
+import type { ProviderHealth } from "./fuse/Health.ts"
 import * as Kept from "./fuse/Kept.ts"
 import * as Member from "./fuse/Member.ts"
 import type { ObjectResponse } from "./fuse/ObjectAnswer.ts"
@@ -22,6 +23,7 @@ import type { LlmFuseError, UnknownProviderError } from "./model/LlmError.ts"
 import * as OptionCheck from "./model/OptionCheck.ts"
 import { normalize } from "./model/RequestCheck.ts"
 import * as EventHub from "./observability/EventHub.ts"
+import * as Logs from "./observability/Logs.ts"
 import type * as CircuitState from "./pipeline/CircuitState.ts"
 import type { Provider } from "./provider/Provider.ts"
 
@@ -73,6 +75,8 @@ export interface Service {
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
   /** Everything that happens, from the moment the stream is run; what a slow reader misses is counted. */
   readonly events: Stream.Stream<EventHub.ObservedEvent>
+  /** How each provider is doing, in the order of the list. */
+  readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>
   /** Takes a provider out by hand: calls pass it over until `restore`. What is under way there goes on. */
   readonly isolate: (provider: string) => Effect.Effect<void, UnknownProviderError>
   /** Puts a provider back, however its circuit stands, and forgets its failures. */
@@ -102,6 +106,7 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
     const resolved = yield* FuseOptions.resolve(options)
     const hub = yield* EventHub.make
     if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
+    if (resolved.logs) hub.listen(yield* Logs.listener)
     const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache)
     const members = new Map<string, Member.Member>()
     for (const input of options.providers) {
@@ -175,6 +180,7 @@ const fromMembers = (
       }),
     circuitState: (name) => withMember(name, ({ circuitState }) => circuitState),
     events: hub.events,
+    health: Effect.suspend(() => Effect.all([...members.values()].map(({ health }) => health))),
     isolate: (name) => withMember(name, ({ isolate }) => isolate),
     restore: (name) => withMember(name, ({ restore }) => restore)
   }

@@ -4,6 +4,7 @@ import type { ChatResponse } from "../model/ChatResponse.ts"
 import { DeadlineExceededError, type FallbackError, type LlmFuseError } from "../model/LlmError.ts"
 import type { EventHub } from "../observability/EventHub.ts"
 import type { Operation } from "../observability/FuseEvent.ts"
+import * as Tracing from "../observability/Tracing.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import { fallback } from "../pipeline/Fallback.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
@@ -59,6 +60,8 @@ export const make = (
       const call: Call.Call = {
         hub,
         id: undefined,
+        operation,
+        isTraced: Tracing.isOn(fiber),
         clock,
         startMillis,
         deadline: Deadline.earlier(own, fiber.getFiberRef(Deadline.current)),
@@ -75,7 +78,8 @@ export const make = (
         : Either.isLeft(checked)
           ? Effect.fail(checked.left)
           : run(input.right, call, checked.right.candidates)
-      return hub.isHeard() ? CallTelling.told(call, operation, running) : running
+      const heard = hub.isHeard() ? CallTelling.told(call, running) : running
+      return call.isTraced ? CallTelling.traced(call, checked, heard) : heard
     })
 
   const inTime = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {

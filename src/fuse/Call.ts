@@ -11,6 +11,7 @@ import {
 } from "../model/LlmError.ts"
 import type { Usage } from "../model/Usage.ts"
 import type { EventHub } from "../observability/EventHub.ts"
+import type { Operation } from "../observability/FuseEvent.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import type { RetryPolicy } from "../pipeline/RetryPolicy.ts"
@@ -22,6 +23,9 @@ import type { Timeouts } from "./Timeouts.ts"
 /** A call under way. */
 export interface Call {
   readonly hub: EventHub
+  readonly operation: Operation
+  /** Whether a tracer is there, and spans are made. */
+  readonly isTraced: boolean
   /** Made when somebody asks for it. */
   id: string | undefined
   readonly clock: Clock.Clock
@@ -50,9 +54,12 @@ export const idOf = (call: Call): string => {
 
 /** What every event of the call tells. */
 export const factsOf = (call: Call): { readonly at: DateTime.Utc; readonly callId: string } => ({
-  at: dateTimeAt(call.clock.unsafeCurrentTimeMillis()),
+  at: wallTimeOf(call),
   callId: idOf(call)
 })
+
+/** The wall time by the clock of the call. */
+export const wallTimeOf = (call: Call): DateTime.Utc => dateTimeAt(call.clock.unsafeCurrentTimeMillis())
 
 /** A time in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
 export const whole = (millis: number): Duration.Duration => Duration.millis(Math.max(0, Math.round(millis)))
@@ -119,6 +126,8 @@ export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending
   }
   if (error !== undefined) attempt.error = error
   if (usage !== undefined) attempt.usage = usage
+  const { firstContentMillis } = begun
+  if (firstContentMillis !== undefined) attempt.timeToFirstToken = whole(firstContentMillis - begun.millis)
   if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
   // The attempt that answered stands last, also where it is known before those that lost.
   const place = call.attempts.at(-1)?.outcome === "success" ? call.attempts.length - 1 : call.attempts.length

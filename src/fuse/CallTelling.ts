@@ -1,13 +1,27 @@
 /** The beginning and the end of a call, for those who listen. */
-import { Cause, Effect, Exit, Option } from "effect"
-import type { FuseEvent, Operation } from "../observability/FuseEvent.ts"
+import { Cause, Effect, Either, Exit, Option } from "effect"
+import type { FuseEvent } from "../observability/FuseEvent.ts"
+import * as Tracing from "../observability/Tracing.ts"
 import * as Call from "./Call.ts"
+import type { CheckedCall } from "./CallCheck.ts"
 import type { Answering, Told } from "./Conversation.ts"
 
 /** Tells that a call begins, and how it ends. */
-export const told = <A extends Told>(call: Call.Call, operation: Operation, running: Answering<A>): Answering<A> => {
-  call.hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag: call.tag })
+export const told = <A extends Told>(call: Call.Call, running: Answering<A>): Answering<A> => {
+  const { operation, tag } = call
+  call.hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
   return Effect.onExit(running, (exit) => Effect.sync(() => call.hub.tell(endOf(call, exit))))
+}
+
+/** Puts a span around a call. */
+export const traced = <A extends Told>(
+  call: Call.Call,
+  checked: Either.Either<Pick<CheckedCall, "candidates">, unknown>,
+  running: Answering<A>
+): Answering<A> => {
+  const first = Either.match(checked, { onLeft: () => undefined, onRight: ({ candidates }) => candidates[0]?.provider })
+  const { operation } = call
+  return Tracing.aroundCall({ callId: Call.idOf(call), operation, provider: first?.name, model: first?.model }, running)
 }
 
 const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, Error>): FuseEvent => {
@@ -15,8 +29,10 @@ const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, Error>): Fuse
   if (Exit.isSuccess(exit)) {
     const { provider, model, attempts, latency, usage } = exit.value
     const last = attempts.at(-1)
-    const attempt = last?.outcome === "success" ? last.number : 0
-    return { _tag: "CallSucceeded", ...facts, provider, model, attempt, latency, usage }
+    const isAnswer = last?.outcome === "success"
+    const attempt = isAnswer ? last.number : 0
+    const timeToFirstToken = isAnswer ? last.timeToFirstToken : undefined
+    return { _tag: "CallSucceeded", ...facts, provider, model, attempt, latency, timeToFirstToken, usage }
   }
   return Option.match(Cause.failureOption(exit.cause), {
     onNone: (): FuseEvent => ({ _tag: "CallInterrupted", ...facts }),

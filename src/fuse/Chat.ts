@@ -46,7 +46,7 @@ const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined
 export const send = (
   request: ChatRequest,
   accept: Accept | undefined,
-  { provider, watch, limits, latency }: Stages,
+  { provider, watch, limits, record }: Stages,
   call: Call.Call,
   begun: Call.Begun,
   time: Attempt.Time
@@ -57,7 +57,7 @@ export const send = (
 
   const failed = (reason: ProviderError) => {
     const error = reading === undefined ? reason : withText(call, reading, reason)
-    return AttemptFailure.failed(provider, call, begun, error)
+    return AttemptFailure.failed(provider, record, call, begun, error)
   }
 
   const answered = (handedOver: ProviderAnswer | string) => {
@@ -68,7 +68,8 @@ export const send = (
       return Effect.interrupt
     }
     const nowMillis = Call.nowOf(call)
-    latency.record((begun.firstContentMillis ?? nowMillis) - begun.millis)
+    const { millis, firstContentMillis } = begun
+    record.succeeded(nowMillis - millis, firstContentMillis && firstContentMillis - millis)
     Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
     const response = Call.respond(call, provider, answer.right, nowMillis)
     if (call.stream === undefined || reading === undefined) return Effect.succeed(response)

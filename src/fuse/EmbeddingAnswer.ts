@@ -30,9 +30,9 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
   hasToolResults: false,
   tokens: () => Math.ceil(batch.input.reduce((sum, text) => sum + text.length, 0) / Capabilities.charactersPerToken),
   mayRetry: () => true,
-  send: ({ provider, watch, limits }, call, begun, time) => {
+  send: ({ provider, watch, limits, record }, call, begun, time) => {
     const { name } = provider
-    const failed = (error: ProviderError) => AttemptFailure.failed(provider, call, begun, error)
+    const failed = (error: ProviderError) => AttemptFailure.failed(provider, record, call, begun, error)
     const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
     return Effect.matchEffect(Attempt.withinTime(name, time)(embedding, call.clock, watch, limits.wholeMillis), {
       onFailure: failed,
@@ -42,6 +42,7 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
           return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}` }))
         }
         const nowMillis = Call.nowOf(call)
+        record.succeeded(nowMillis - begun.millis, undefined)
         Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.usage })
         return Effect.succeed(respond(call, provider, withLength(answer, batch), space, nowMillis))
       }

@@ -59,6 +59,8 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
   readonly cache?: CacheOptions | undefined
   /** What each failure means. Default: `FailoverPolicy.default`, the failure table as it stands. */
   readonly failover?: FailoverPolicy.FailoverPolicy | undefined
+  /** Whether what happens is logged too, with Effect's logger: failed calls as errors, failovers and circuits as warnings. Default: false. */
+  readonly logs?: boolean | undefined
   /** Called with everything that happens, as it happens. What it throws is lost and harms no call. Default: nobody. */
   readonly onEvent?: ((event: FuseEvent) => void) | undefined
 }
@@ -105,6 +107,7 @@ export interface Resolved {
   readonly deadlineMillis: number | undefined
   readonly recovery: Recovery
   readonly failover: FailoverPolicy.FailoverPolicy
+  readonly logs: boolean
   readonly onEvent: ((event: FuseEvent) => void) | undefined
 }
 
@@ -120,6 +123,7 @@ const optionNames: ReadonlyArray<keyof Options> = [
   "deadline",
   "recovery",
   "failover",
+  "logs",
   "onEvent"
 ]
 
@@ -159,6 +163,7 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
           : yield* OptionCheck.durationMillis("deadline", options.deadline, "above-zero"),
       recovery: yield* OptionCheck.oneOf("recovery", options.recovery ?? "fail", recoveries),
       failover: options.failover ?? FailoverPolicy.default,
+      logs: yield* OptionCheck.oneOf("logs", options.logs ?? false, [true, false]),
       onEvent: options.onEvent
     }
   })

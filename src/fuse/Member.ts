@@ -14,14 +14,17 @@ import type { Limits, Provider } from "../provider/Provider.ts"
 import * as Call from "./Call.ts"
 import { reasonOf } from "./CallStream.ts"
 import type { Resolved } from "./FuseOptions.ts"
+import * as Health from "./Health.ts"
 import * as GuardLimits from "./Limits.ts"
+import { ProviderRecord } from "./ProviderRecord.ts"
 import * as Timeouts from "./Timeouts.ts"
 import * as Visit from "./Visit.ts"
 
 /** A provider in the list, with its own circuit and limits. */
 export interface Member extends Visit.Visits {
   readonly provider: Provider
-  readonly latency: Latency.Latency
+  readonly record: ProviderRecord
+  readonly health: Effect.Effect<Health.ProviderHealth>
   readonly circuitState: Effect.Effect<CircuitState.CircuitState>
   /** Takes it out by hand, and puts it back. */
   readonly isolate: Effect.Effect<void>
@@ -65,7 +68,7 @@ export const make = (
     }
     const guard = yield* GuardLimits.make(limits, name, `${path}.limits`, hub)
     const budget = options.budget === undefined ? undefined : yield* RetryBudget.make(options.budget)
-    const latency = yield* Latency.make()
+    const record = new ProviderRecord(yield* Latency.make(), yield* Latency.make())
     const timeouts = Timeouts.over(options.timeouts, { attempt: provider.timeout })
     if (provider.timeout !== undefined) {
       yield* OptionCheck.durationMillis(`${path}.timeout`, provider.timeout, "above-zero")
@@ -93,7 +96,7 @@ export const make = (
       options,
       guard,
       budget,
-      latency,
+      record,
       breaker,
       timeouts,
       limits: timeLimits,
@@ -101,7 +104,8 @@ export const make = (
     })
     return {
       provider,
-      latency,
+      record,
+      health: Health.look(provider, breaker, guard, record),
       circuitState: breaker.state,
       isolate: breaker.isolate,
       restore: breaker.restore,

@@ -57,7 +57,7 @@ export const make = (options: Resolved): Search => {
     }
     return hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
       ...searchOptions(call, candidates),
-      delay: () => current && rule.delayMillis(current.latency),
+      delay: () => current && rule.delayMillis(current.record.latency),
       maxHedges: rule.maxHedges,
       mayHedge: () => current === undefined || current.mayRepeat(Call.nowOf(call)),
       isAvailable: (position) =>

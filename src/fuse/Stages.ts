@@ -3,7 +3,6 @@ import type { Effect } from "effect"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { CandidateError, ProviderError } from "../model/LlmError.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
-import type * as Latency from "../pipeline/Latency.ts"
 import type * as RetryBudget from "../pipeline/RetryBudget.ts"
 import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
@@ -11,6 +10,7 @@ import type * as Attempt from "./Attempt.ts"
 import type * as Call from "./Call.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { Guard } from "./Limits.ts"
+import type { ProviderRecord } from "./ProviderRecord.ts"
 import type * as Timeouts from "./Timeouts.ts"
 
 /** A provider with the stages that guard it. */
@@ -20,8 +20,7 @@ export interface Stages {
   readonly guard: Guard | undefined
   /** `undefined`: retries are not bounded. */
   readonly budget: RetryBudget.RetryBudget | undefined
-  /** Of attempts that succeeded: until the answer, or the first content of a streamed one. */
-  readonly latency: Latency.Latency
+  readonly record: ProviderRecord
   readonly breaker: CircuitBreaker.CircuitBreaker<CandidateError, Call.Call>
   readonly timeouts: Timeouts.Timeouts
   readonly limits: Timeouts.Limits

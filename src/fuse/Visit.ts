@@ -1,6 +1,7 @@
 /** What one call does at one provider: its attempts, within retry, limits and breaker. */
 import { Duration, Effect, Either } from "effect"
 import type { CandidateError } from "../model/LlmError.ts"
+import * as Tracing from "../observability/Tracing.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
@@ -92,7 +93,12 @@ export const make = (stages: Stages): Visits => {
       const waited = Call.whole(begun.waitedMillis)
       call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: name, attempt: visit.number, waited })
     }
-    return visit.job.send(stages, call, begun, time)
+    const sent = visit.job.send(stages, call, begun, time)
+    if (!call.isTraced) return sent
+    const { number, waitedMillis } = begun
+    const { operation } = call
+    const span = { provider: name, model: provider.model, operation, number, waitedMillis, isLost: () => begun.isOver }
+    return Tracing.aroundAttempt(span, sent)
   }
 
   /** The same, when there is room for it. */

@@ -1,5 +1,5 @@
 /** Every way in which a call can fail, as flat tagged errors. What each means is the failure table's to say. */
-import { type Cause, type DateTime, type Duration, Effect, Schema } from "effect"
+import { type Cause, DateTime, Duration, Effect, Schema } from "effect"
 import * as FailoverPolicy from "./FailoverPolicy.ts"
 import type { Usage } from "./Usage.ts"
 
@@ -22,6 +22,8 @@ export interface Attempt {
   readonly error?: CandidateError | undefined
   /** How long it was waited for before it began: backoff and limiter. */
   readonly waited?: Duration.Duration | undefined
+  /** Until the first content of a streamed answer. */
+  readonly timeToFirstToken?: Duration.Duration | undefined
   readonly usage?: Usage | undefined
 }
 
@@ -305,6 +307,27 @@ export class AllProvidersFailedError extends Schema.TaggedError<AllProvidersFail
       .map((error) => error.message)
       .join("; ")}`
   }
+  /** A report: a line for each provider with its attempts, its waits and the reason, and when to try again. */
+  override toString(): string {
+    const when = this.retryAt === undefined ? [] : [`  try again at ${DateTime.formatIso(this.retryAt)}`]
+    const lines = Object.entries(this.errors).map(([name, error]) => reportLine(name, error, this.attempts))
+    return [`${this._tag}: no provider answered`, ...lines, ...when].join("\n")
+  }
+}
+
+const reportLine = (name: string, error: CandidateError, attempts: ReadonlyArray<Attempt>): string => {
+  const own = attempts.filter(({ provider, outcome }) => provider === name && outcome !== "rejected")
+  const sum = (durations: ReadonlyArray<Duration.Duration | undefined>) =>
+    durations.reduce<Duration.Duration>(
+      (total, it) => (it === undefined ? total : Duration.sum(total, it)),
+      Duration.zero
+    )
+  const waited = sum(own.map((it) => it.waited))
+  const counted = own.length === 0 ? "not asked" : own.length === 1 ? "1 attempt" : `${own.length} attempts`
+  const took = own.length === 0 ? "" : ` in ${Duration.format(sum(own.map((it) => it.duration)))}`
+  const waits = Duration.toMillis(waited) === 0 ? "" : `, waited ${Duration.format(waited)}`
+  const reason = error.message.startsWith(`${name}: `) ? error.message.slice(name.length + 2) : error.message
+  return `  ${name}: ${counted}${took}${waits}: ${error._tag}: ${reason}`
 }
 
 /** What a call can fail with. */

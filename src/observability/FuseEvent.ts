@@ -167,6 +167,8 @@ export interface CallSucceeded extends FactOfCall {
   /** The model that answered; the empty string where the provider did not say. */
   readonly model: string
   readonly latency: Duration.Duration
+  /** From the beginning of the attempt that answered to its first content; undefined where it was not streamed. */
+  readonly timeToFirstToken: Duration.Duration | undefined
   readonly usage: Usage | undefined
 }
 
