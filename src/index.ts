@@ -76,6 +76,7 @@ export type {
   UserMessage
 } from "./model/Message.ts"
 export type { OpaqueReasoning } from "./model/OpaqueReasoning.ts"
+export type { RateLeft, RateLimits } from "./model/RateLimits.ts"
 export type { JsonSchema, Reasoning, ResponseFormat, Shape, Tool, ToolChoice } from "./model/Tool.ts"
 export type { Usage } from "./model/Usage.ts"
 export type { EventsDropped, ObservedEvent } from "./observability/EventHub.ts"

@@ -163,6 +163,23 @@ describe("cache", () => {
     })
   )
 
+  it.effect("calls share a request where all of them hedge too", () =>
+    Effect.gen(function* () {
+      const groq = numbered({ latency: "1 second" })
+      const fuse = yield* makeFuse({
+        providers: [groq, FakeProvider.make("gemini")],
+        cache,
+        hedge: { delay: "1 minute" }
+      })
+
+      const fiber = yield* Effect.fork(Effect.all([fuse.complete("hi"), fuse.complete("hi")], { concurrency: 2 }))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+
+      assert.strictEqual(groq.calls, 1)
+    })
+  )
+
   it.effect("who joins late is not cut off by the deadline of who began", () =>
     Effect.gen(function* () {
       const groq = numbered({ latency: "6 seconds" })

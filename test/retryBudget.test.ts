@@ -40,6 +40,21 @@ describe("the budget of retries", () => {
     })
   )
 
+  it.effect("grows only with calls that are let through: an open circuit does not save up for the recovery", () =>
+    Effect.gen(function* () {
+      const groq = down("groq")
+      const budget = { share: 1, minimumPerSecond: 0, window: "1 hour" } as const
+      const fuse = yield* makeFuse({ providers: [groq.provider], retry: { ...quick, budget }, breaker })
+      yield* fuse.isolate("groq")
+      yield* Effect.repeatN(Effect.exit(fuse.complete("hi")), 9)
+      yield* fuse.restore("groq")
+
+      yield* Effect.exit(fuse.ask("hi"))
+
+      assert.strictEqual(groq.seen.calls, 2)
+    })
+  )
+
   it.effect("can be switched off", () =>
     Effect.gen(function* () {
       const groq = down("groq")

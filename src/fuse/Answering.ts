@@ -54,7 +54,10 @@ export const make = (
     Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
       const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
       const checked = check(callOptions)
-      const { tag, deadlineMillis, recovery, timeouts, retry, hedge } = Either.getOrElse(checked, () => nothing)
+      const { tag, deadlineMillis, recovery, timeouts, retry, hedge, isOfItsOwn } = Either.getOrElse(
+        checked,
+        () => nothing
+      )
       const startMillis = Monotonic.unsafeMillis(clock)
       const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
       const call: Call.Call = {
@@ -68,6 +71,7 @@ export const make = (
         timeouts,
         retry,
         hedge,
+        isOfItsOwn,
         tag,
         stream: outlet === undefined ? undefined : CallStream.make(recovery, outlet),
         attempts: [],
@@ -140,7 +144,8 @@ const nothing = {
   recovery: "fail",
   timeouts: undefined,
   retry: undefined,
-  hedge: undefined
+  hedge: undefined,
+  isOfItsOwn: false
 } as const
 
 const tellIfFallback = (call: Call.Call, error: LlmFuseError | FallbackError): LlmFuseError =>

@@ -37,6 +37,8 @@ export interface Call {
   /** The call's own way to retry. */
   readonly retry: RetryPolicy | undefined
   readonly hedge: HedgeRule | undefined
+  /** Whether the call has options of its own that decide how it is answered. */
+  readonly isOfItsOwn: boolean
   readonly tag: string | undefined
   /** The caller's side, where the answer is handed out as it comes. */
   readonly stream: CallStream | undefined

@@ -21,6 +21,8 @@ export interface CheckedCall {
   readonly retry: RetryPolicy.RetryPolicy | undefined
   readonly hedge: HedgeRule | undefined
   readonly tag: string | undefined
+  /** Whether the call has options of its own that decide how it is answered. */
+  readonly isOfItsOwn: boolean
 }
 
 /** A name that is not in the list, or an option that is wrong in itself. */
@@ -82,7 +84,8 @@ export const make = (
             ? undefined
             : yield* asRequestError(RetryPolicy.check({ ...options.retryOptions, ...own.retry }, "retry")),
         hedge: own.hedge === undefined ? hedge : own.hedge === false ? undefined : yield* ownHedge(own.hedge),
-        tag: own.tag === undefined ? undefined : yield* ownTag(own.tag)
+        tag: own.tag === undefined ? undefined : yield* ownTag(own.tag),
+        isOfItsOwn: own.timeouts !== undefined || own.retry !== undefined || own.hedge !== undefined
       }
     })
 
@@ -91,7 +94,7 @@ export const make = (
   return (callOptions) => (callOptions === undefined ? plain : withOptions(callOptions))
 }
 
-const none = { retry: undefined, tag: undefined }
+const none = { retry: undefined, tag: undefined, isOfItsOwn: false }
 
 const ownHedge = (hedge: HedgeOptions) => asRequestError(resolveHedge(hedge, "hedge"))
 

@@ -50,8 +50,8 @@ let parties = 0
  * Who shares a run: those who ask the same, with as much time and the same options. A stream goes to its own caller, and
  * a deadline that is somebody else's is not to be shared.
  */
-const partyOf = ({ stream, deadline, startMillis, timeouts, retry, hedge }: Call.Call): string => {
-  if (stream !== undefined || timeouts !== undefined || retry !== undefined || hedge !== undefined) {
+const partyOf = ({ stream, deadline, startMillis, isOfItsOwn }: Call.Call): string => {
+  if (stream !== undefined || isOfItsOwn) {
     parties += 1
     return `${parties}`
   }

@@ -184,10 +184,10 @@ export const make = (stages: Stages): Visits => {
         rejected(call, 0, obstacle)
         return Effect.fail(obstacle)
       }
-      budget?.deposit(Call.nowOf(call))
       let visit: Visit<A> | undefined
       return breaker.withPermit(
         (permit) => {
+          budget?.deposit(Call.nowOf(call))
           const begun = beginVisit(call, job, others, permit, claim)
           visit = begun
           const next = Effect.suspend(() => (guard === undefined ? sendNow(begun, 0) : sendWithRoom(begun, guard)))

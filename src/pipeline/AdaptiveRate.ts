@@ -6,6 +6,8 @@ import * as AdaptiveRateState from "./AdaptiveRateState.ts"
 import * as Limiter from "./Limiter.ts"
 import * as Monotonic from "./Monotonic.ts"
 
+export type { Change } from "./AdaptiveRateState.ts"
+
 /** How the rate moves. Rates are calls per interval. */
 export interface Options {
   /** The rate to begin with; above 0. Default: the ceiling; without one no limit at all, until the first throttling. */

@@ -8,6 +8,9 @@ import type { Size } from "./MemoryStore.ts"
 import * as Monotonic from "./Monotonic.ts"
 import * as SingleFlight from "./SingleFlight.ts"
 
+export type { CacheStore, CacheStoreError, Kept } from "./CacheStore.ts"
+export type { Size } from "./MemoryStore.ts"
+
 /** What is kept, where, and for how long. */
 export interface Options<A, E = never> {
   /** How long a value is fresh, and served without a run; above zero. */

@@ -8,7 +8,8 @@ import * as CircuitState from "./CircuitState.ts"
 import * as Monotonic from "./Monotonic.ts"
 
 export type { Options, RampUpOptions, RateOptions, ReopeningOptions, SlowCallOptions } from "./CircuitRules.ts"
-export type { CircuitSnapshot } from "./CircuitSnapshot.ts"
+export type { CircuitSnapshot, RateSnapshot } from "./CircuitSnapshot.ts"
+export type { CircuitState, Outcome, Permit, Reason } from "./CircuitState.ts"
 
 /** What `onOpen` is told. */
 export interface Opened<About = unknown> {

@@ -31,7 +31,7 @@ export const left = (deadline: Deadline | undefined): Effect.Effect<Duration.Dur
 
 /**
  * What is left of the time budget that this runs in: of a call of LlmFuse, or of `withDeadline`. Infinite where there is
- * none. For a provider or a fallback of one's own that wants to know how long it may take.
+ * none. For a provider of one's own that wants to know how long it may take.
  */
 export const remaining: Effect.Effect<Duration.Duration> = Effect.flatMap(FiberRef.get(current), left)
 
@@ -74,8 +74,10 @@ export const withDeadline =
   (budget: Duration.DurationInput, name = "deadline") =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | DeadlineExceededError, R> =>
     Effect.flatMap(Effect.zip(Monotonic.millis, FiberRef.get(current)), ([now, outer]) => {
-      const deadline = Duration.decode(budget)
-      const own = after(now, Duration.toMillis(deadline))
-      const message = `${name}: not done within ${Duration.format(deadline)}`
-      return within(earlier(own, outer), () => new DeadlineExceededError({ provider: name, deadline, message }))(effect)
+      const own = after(now, Duration.toMillis(budget))
+      const first = earlier(own, outer) ?? own
+      const deadline = Duration.millis(Math.max(0, Math.round(first.atMillis - now)))
+      const whose = first === own ? "" : " that the budget around it had left"
+      const message = `${name}: not done within ${Duration.format(deadline)}${whose}`
+      return within(first, () => new DeadlineExceededError({ provider: name, deadline, message }))(effect)
     })

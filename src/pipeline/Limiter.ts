@@ -10,6 +10,10 @@ import { type Permit, Room } from "./LimiterPermit.ts"
 import { throttled } from "./LimiterRefusal.ts"
 import type { State } from "./LimiterState.ts"
 
+export type { Remaining, Seen } from "./LimiterCorrection.ts"
+export type { Options, Rate } from "./LimiterOptions.ts"
+export type { Permit } from "./LimiterPermit.ts"
+
 /** What one call asks for. It always costs one request and one place in flight. */
 export interface Cost {
   /** Tokens to reserve; from 0. Default: 0. */

@@ -32,6 +32,8 @@ export interface Snapshot {
 export interface RetryBudget {
   /** Counts a call: once, however often the call is tried. Takes some nanoseconds and allocates nothing. */
   readonly deposit: (nowMillis: number) => void
+  /** `deposit` at the time of the clock. */
+  readonly depositing: Effect.Effect<void>
   /** Takes one retry, if there is one: decision and change are one step. */
   readonly withdraw: (nowMillis: number) => boolean
   /** `withdraw` at the time of the clock. */
@@ -125,6 +127,7 @@ const fromRules = ({ share, minimum, bucketMillis }: Rules): RetryBudget => {
 
   return {
     deposit,
+    depositing: Effect.map(Monotonic.millis, deposit),
     withdraw,
     withdrawal: Effect.map(Monotonic.millis, withdraw),
     snapshot: Effect.map(Monotonic.millis, (nowMillis) => {

@@ -27,7 +27,7 @@ export interface Limits {
   readonly burst?: number | undefined
   /** How long an attempt may wait for room before the call goes to the next provider. Default: 1 second. */
   readonly maxWait?: Duration.DurationInput | undefined
-  /** How many attempts may wait for a place in flight; a whole number from 0. Default: 100. */
+  /** How many attempts, of each tag, may wait for a place in flight; a whole number from 0. Default: 100. */
   readonly maxQueue?: number | undefined
   /**
    * Whether the rate follows what the provider takes: cut when it says that it limits the rate, raised slowly while it

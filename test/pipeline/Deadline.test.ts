@@ -71,6 +71,16 @@ describe("Deadline", () => {
     })
   )
 
+  it.effect("the error tells the budget that was used up, also where it is the outer one", () =>
+    Effect.gen(function* () {
+      const within = Deadline.withDeadline("2 seconds", "outer")(Deadline.withDeadline("1 hour", "inner")(Effect.never))
+      const fiber = yield* Effect.fork(Effect.flip(within))
+      yield* TestClock.adjust("2 seconds")
+
+      assert.match((yield* Fiber.join(fiber)).message, /: not done within 2s/)
+    })
+  )
+
   it.effect("alone it ends any effect with an error that says how long it was given", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.fork(Effect.flip(Deadline.withDeadline("2 seconds", "report")(Effect.never)))
