@@ -125,6 +125,36 @@ describe("parts", () => {
   )
 })
 
+describe("images and files on a wire that has only text", () => {
+  it.effect("follow a result at the end too", () =>
+    Effect.gen(function* () {
+      const [, calls] = calling("one")
+      const shown: Message = { role: "tool", toolCallId: "one", content: [image] }
+
+      const { messages } = yield* sentMessages(host(), [...hello().messages, calls, shown] as ReadonlyArray<Message>)
+
+      assert.deepStrictEqual(messages.slice(2), [
+        { role: "tool", tool_call_id: "one", content: "" },
+        { role: "user", content: [{ type: "image_url", image_url: { url: "https://images.test/cat.png" } }] }
+      ])
+    })
+  )
+
+  it.effect.each(["system", "assistant"] as const)("are left out of %s messages, and that is said", (role) =>
+    Effect.gen(function* () {
+      const { messages, changes } = yield* sentMessages(host(), [
+        { role, content: [{ type: "text", text: "a" }, image] },
+        { role: "user", content: "go" }
+      ])
+
+      assert.deepStrictEqual(messages[0], { role, content: "a" })
+      assert.deepStrictEqual(changes, [
+        `messages: images and files of ${role} messages were left out: this wire has only text there.`
+      ])
+    })
+  )
+})
+
 describe("ids of tool calls", () => {
   const idsOf = (maker: Maker, ...ids: ReadonlyArray<string>) =>
     Effect.map(sentMessages(maker, calling(...ids)), ({ messages, changes }) => {
@@ -353,6 +383,29 @@ describe("turns", () => {
       assert.deepStrictEqual(changes, [
         "messages have the system messages at their beginning: the vendor takes them nowhere else."
       ])
+    })
+  )
+
+  it.effect("are merged without what is empty, and results of tools are not", () =>
+    Effect.gen(function* () {
+      const { messages } = yield* sentMessages(Vllm, [
+        { role: "user", content: "" },
+        { role: "user", content: [image] },
+        ...calling("1", "2").slice(1),
+        { role: "user", content: "" },
+        { role: "user", content: "" }
+      ])
+
+      assert.deepStrictEqual(
+        messages.map(({ role, content }: { role: string; content: unknown }) => [role, content]),
+        [
+          ["user", [{ type: "image_url", image_url: { url: "https://images.test/cat.png" } }]],
+          ["assistant", null],
+          ["tool", "done"],
+          ["tool", "done"],
+          ["user", ""]
+        ]
+      )
     })
   )
 
