@@ -1,0 +1,424 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Fiber, TestClock, TestContext } from "effect"
+import * as fc from "fast-check"
+import type { FuseEvent, ObservedEvent, Operation } from "llmfuse"
+import { FakeProvider } from "llmfuse/testing"
+import * as Metrics from "../../src/observability/Metrics.ts"
+import { catalogue } from "../../src/observability/MetricsCatalogue.ts"
+import { outage, overloaded, rateLimited, unauthorized } from "../errors.ts"
+import { collect, makeFuse, type TestOptions } from "../fuse.ts"
+import { named, ownLabel, seriesOf, sumOf } from "./series.ts"
+import { countersAfter, tally } from "./tally.ts"
+
+/** A service whose events are counted. */
+const measured = (options: TestOptions) =>
+  Effect.gen(function* () {
+    const label = ownLabel()
+    const events: Array<FuseEvent> = []
+    const count = Metrics.listener({ labels: label, modelOf: (provider) => `${provider}-model` })
+    const fuse = yield* makeFuse({
+      onEvent: (event) => {
+        events.push(event)
+        count(event)
+      },
+      ...options
+    })
+    return { ...fuse, label, told: events, series: (name: string) => named(seriesOf(label), name) }
+  })
+
+const usage = { inputTokens: 12, outputTokens: 30 }
+const reply = { text: "ok", finishReason: "stop" as const, model: "answering-model", usage }
+const names = { provider: "gen_ai.provider.name", operation: "gen_ai.operation.name" }
+
+describe("the metrics of an outage", () => {
+  it.effect("count attempts, retries, failovers and what the circuit does", () =>
+    Effect.gen(function* () {
+      const fuse = yield* measured({
+        providers: [
+          FakeProvider.make("groq", { errors: outage("groq", 4), latency: "2 seconds" }),
+          FakeProvider.make("gemini", { reply, latency: "1 second" })
+        ],
+        retry: { maxAttempts: 2, baseDelay: "1 second", jitter: "none" },
+        breaker: { failureThreshold: 2, resetTimeout: "1 hour" }
+      })
+
+      for (const ask of ["one", "two", "three"]) yield* fuse.ask(ask)
+
+      assert.deepStrictEqual(fuse.series("llmfuse.attempts"), {
+        "llmfuse.attempts{error.type=OverloadedError,outcome=failure,provider=groq}": 4,
+        "llmfuse.attempts{outcome=success,provider=gemini}": 3
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.retries"), {
+        "llmfuse.retries{error.type=OverloadedError,provider=groq}": 2
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.failovers"), {
+        "llmfuse.failovers{error.type=OverloadedError,from=groq,to=gemini}": 2,
+        "llmfuse.failovers{error.type=CircuitOpenError,from=groq,to=gemini}": 1
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.circuit.state"), {
+        "llmfuse.circuit.state{provider=groq}": 2,
+        "llmfuse.circuit.state{provider=gemini}": 0
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.circuit.transitions"), {
+        "llmfuse.circuit.transitions{provider=groq,to=open}": 1
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.calls"), { "llmfuse.calls{operation=complete,outcome=success}": 3 })
+      assert.deepStrictEqual(fuse.series("llmfuse.call.duration"), {
+        "llmfuse.call.duration{operation=complete,outcome=success,path=failover}": 3
+      })
+      // Two calls of 2 + 1 + 2 seconds before the failover, and one second for each answer.
+      assert.strictEqual(sumOf(fuse.label, "llmfuse.call.duration"), 13)
+      assert.strictEqual(sumOf(fuse.label, "gen_ai.client.operation.duration"), 4 * 2 + 3)
+    })
+  )
+
+  it.effect("name models, providers and tokens as OpenTelemetry does", () =>
+    Effect.gen(function* () {
+      const fuse = yield* measured({ providers: [FakeProvider.make("groq", { errors: [overloaded("groq")], reply })] })
+
+      yield* fuse.ask("hi")
+
+      const asked = `${names.operation}=chat,${names.provider}=groq,gen_ai.request.model=groq-model`
+      const answered = `${asked},gen_ai.response.model=answering-model`
+      assert.deepStrictEqual(fuse.series("gen_ai.client.operation.duration"), {
+        [`gen_ai.client.operation.duration{error.type=OverloadedError,${asked}}`]: 1,
+        [`gen_ai.client.operation.duration{${answered}}`]: 1
+      })
+      assert.deepStrictEqual(fuse.series("gen_ai.client.token.usage"), {
+        [`gen_ai.client.token.usage{${answered},gen_ai.token.type=input}`]: 1,
+        [`gen_ai.client.token.usage{${answered},gen_ai.token.type=output}`]: 1
+      })
+      assert.strictEqual(sumOf(fuse.label, "gen_ai.client.token.usage"), 42)
+    })
+  )
+
+  it.effect("tell a lost hedge, a fallback, a throttle and a failed call apart", () =>
+    Effect.gen(function* () {
+      const hedged = yield* measured({
+        providers: [
+          FakeProvider.make("slow", { latency: "1 minute" }),
+          FakeProvider.make("fast", { latency: "1 second" })
+        ],
+        hedge: { delay: "2 seconds" }
+      })
+      const degraded = yield* measured({
+        providers: [FakeProvider.make("groq", { errors: [unauthorized("groq")] })],
+        fallback: "sorry"
+      })
+      const limited = yield* measured({
+        providers: [FakeProvider.make("groq")],
+        limits: { requestsPerMinute: 1, burst: 1, maxWait: "1 second" }
+      })
+
+      yield* hedged.ask("hi")
+      yield* degraded.ask("hi")
+      yield* limited.complete("hi")
+      yield* Effect.exit(limited.complete("hi"))
+
+      assert.deepStrictEqual(hedged.series("llmfuse.attempts"), {
+        "llmfuse.attempts{outcome=hedge-lost,provider=slow}": 1,
+        "llmfuse.attempts{outcome=success,provider=fast}": 1
+      })
+      assert.deepStrictEqual(hedged.series("llmfuse.hedges"), { "llmfuse.hedges{from=slow,to=fast}": 1 })
+      assert.deepStrictEqual(hedged.series("llmfuse.call.duration"), {
+        "llmfuse.call.duration{operation=complete,outcome=success,path=hedge}": 1
+      })
+      assert.deepStrictEqual(degraded.series("llmfuse.fallbacks"), {
+        "llmfuse.fallbacks{error.type=AllProvidersFailedError}": 1
+      })
+      assert.deepStrictEqual(degraded.series("llmfuse.call.duration"), {
+        "llmfuse.call.duration{operation=complete,outcome=success,path=fallback}": 1
+      })
+      assert.deepStrictEqual(limited.series("llmfuse.throttles"), { "llmfuse.throttles{provider=groq}": 1 })
+      assert.deepStrictEqual(limited.series("llmfuse.calls"), {
+        "llmfuse.calls{operation=complete,outcome=success}": 1,
+        "llmfuse.calls{error.type=AllProvidersFailedError,operation=complete,outcome=failure}": 1
+      })
+    })
+  )
+
+  it.effect("count a kept answer, and none of its tokens", () =>
+    Effect.gen(function* () {
+      const fuse = yield* measured({ providers: [FakeProvider.make("groq", { reply })], cache: { ttl: "1 hour" } })
+
+      yield* fuse.ask("hi")
+      yield* fuse.ask("hi")
+
+      assert.deepStrictEqual(fuse.series("llmfuse.cache.hits"), { "llmfuse.cache.hits{stale=false}": 1 })
+      assert.strictEqual(sumOf(fuse.label, "gen_ai.client.token.usage"), 42)
+      assert.deepStrictEqual(fuse.series("llmfuse.attempts"), { "llmfuse.attempts{outcome=success,provider=groq}": 1 })
+    })
+  )
+
+  it.effect("count every batch of vectors as an attempt", () =>
+    Effect.gen(function* () {
+      const groq = FakeProvider.make("groq", {
+        embed: ({ input }) => ({ embeddings: input.map(() => [1]), usage: { inputTokens: 1, outputTokens: 0 } }),
+        maxEmbeddingInputs: 1
+      })
+      const fuse = yield* measured({ providers: [groq] })
+
+      yield* fuse.embed(["a", "b", "c"])
+
+      assert.deepStrictEqual(fuse.series("llmfuse.attempts"), { "llmfuse.attempts{outcome=success,provider=groq}": 3 })
+      const labels = `${names.operation}=embeddings,${names.provider}=groq,gen_ai.request.model=groq-model`
+      assert.deepStrictEqual(fuse.series("gen_ai.client.token.usage"), {
+        [`gen_ai.client.token.usage{${labels},gen_ai.token.type=input}`]: 1
+      })
+    })
+  )
+
+  it.effect("count an interrupted call, its attempt, and a provider taken out and put back", () =>
+    Effect.gen(function* () {
+      const fuse = yield* measured({ providers: [FakeProvider.make("groq", { latency: "1 hour" })] })
+      const fiber = yield* Effect.fork(fuse.complete("hi"))
+      yield* TestClock.adjust("3 seconds")
+
+      yield* Fiber.interrupt(fiber)
+      yield* fuse.isolate("groq")
+      const out = fuse.series("llmfuse.circuit.state")
+      yield* fuse.restore("groq")
+
+      assert.deepStrictEqual(fuse.series("llmfuse.calls"), {
+        "llmfuse.calls{operation=complete,outcome=interrupted}": 1
+      })
+      assert.strictEqual(sumOf(fuse.label, "llmfuse.call.duration"), 3)
+      assert.deepStrictEqual(fuse.series("llmfuse.attempts"), {
+        "llmfuse.attempts{outcome=interrupted,provider=groq}": 1
+      })
+      assert.deepStrictEqual(out, { "llmfuse.circuit.state{provider=groq}": 3 })
+      assert.deepStrictEqual(fuse.series("llmfuse.circuit.state"), { "llmfuse.circuit.state{provider=groq}": 0 })
+    })
+  )
+
+  it.effect("count a stream that begins afresh", () =>
+    Effect.gen(function* () {
+      const groq = FakeProvider.make("groq", { streams: [["half ", overloaded("groq")]] })
+      const fuse = yield* measured({
+        providers: [groq, FakeProvider.make("gemini")],
+        recovery: "restart",
+        retry: { maxAttempts: 1 }
+      })
+
+      yield* collect(fuse.stream("hi"))
+
+      const [[key, count] = []] = Object.entries(fuse.series("llmfuse.stream.restarts"))
+      assert.include(key, "from=groq,to=gemini")
+      assert.strictEqual(count, 1)
+    })
+  )
+})
+
+describe("counters and a real service under random failures", () => {
+  const failures = { overloaded, unauthorized, limited: (name: string) => rateLimited(name, "3 seconds") }
+  const fault = fc.constantFrom(...(Object.keys(failures) as Array<keyof typeof failures>))
+  const script = fc.array(fault, { maxLength: 8 })
+
+  it("have the same counts as its events and its trails", () =>
+    fc.assert(
+      fc.asyncProperty(script, script, fc.boolean(), fc.boolean(), (first, second, isHedged, isCached) =>
+        Effect.runPromise(
+          Effect.gen(function* () {
+            const fake = (name: string, faults: typeof first, seconds: number) =>
+              FakeProvider.make(name, {
+                errors: faults.map((it) => failures[it](name)),
+                latency: Duration.seconds(seconds),
+                reply
+              })
+            const fuse = yield* measured({
+              providers: [fake("groq", first, 3), fake("gemini", second, 1)],
+              breaker: { failureThreshold: 3, resetTimeout: "5 minutes" },
+              ...(isHedged ? { hedge: { delay: "2 seconds" } } : {}),
+              ...(isCached ? { cache: { ttl: "1 hour" } } : {})
+            })
+
+            const trails: Array<string> = []
+            for (const ask of ["one", "two", "one", "three", "four"]) {
+              const { attempts } = yield* Effect.merge(fuse.ask(ask))
+              for (const { provider, outcome, error } of attempts) {
+                if (outcome === "rejected") continue
+                const type = error === undefined ? "" : `error.type=${error._tag},`
+                trails.push(`llmfuse.attempts{${type}outcome=${outcome},provider=${provider}}`)
+              }
+            }
+
+            assert.deepStrictEqual(fuse.series("llmfuse.attempts"), tally(trails))
+            assert.deepStrictEqual(countersOf(fuse.label), countersAfter(fuse.told))
+            const started = fuse.told.filter(({ _tag }) => _tag === "AttemptStarted")
+            assert.strictEqual(trails.length, started.length)
+          }).pipe(Effect.provide(TestContext.TestContext))
+        )
+      ),
+      { numRuns: 20 }
+    ))
+})
+
+describe("counters and random events", () => {
+  const at = DateTime.unsafeMake(0)
+  const duration = Duration.millis(5)
+  const error = fc.constantFrom(overloaded("groq"), unauthorized("groq"))
+  const provider = fc.constantFrom("groq", "gemini")
+  const callId = fc.constantFrom("a", "b", "c")
+  const call = { at: fc.constant(at), callId }
+  const of = <Tag extends string>(tag: Tag, fields: Record<string, fc.Arbitrary<unknown>>) =>
+    fc.record({ _tag: fc.constant(tag), ...fields }) as fc.Arbitrary<never>
+  const attempt = fc.constantFrom(1, 2)
+  const ofAttempt = { ...call, provider, attempt }
+  const arrow = { ...call, from: provider, to: provider }
+  const rate = { at: call.at, callId, provider, from: fc.constant(undefined), to: fc.integer({ min: 1, max: 99 }) }
+  const operation = fc.constantFrom<Operation>("complete", "stream", "object", "embed")
+  const model = fc.constantFrom("flash", "")
+
+  const event: fc.Arbitrary<ObservedEvent> = fc.oneof(
+    of("CallStarted", { ...call, operation, tag: fc.constant("tenant") }),
+    of("AttemptStarted", { ...ofAttempt, waited: fc.constant(duration) }),
+    of("AttemptFailed", { ...ofAttempt, duration: fc.constant(duration), error }),
+    of("RetryScheduled", { ...ofAttempt, delay: fc.constant(duration), error }),
+    of("Throttled", { ...call, provider, error, wait: fc.constant(duration) }),
+    of("CircuitOpened", { ...call, provider, openUntil: fc.constant(at), error }),
+    of("CircuitHalfOpened", { ...call, provider }),
+    of("CircuitClosed", { ...call, provider }),
+    of("CircuitIsolated", { ...call, provider }),
+    of("RateLowered", rate),
+    of("RateRaised", rate),
+    of("Hedged", arrow),
+    of("HedgeLost", { ...call, provider, attempt: fc.constantFrom(undefined, 1) }),
+    of("FailedOver", { ...arrow, error }),
+    of("StreamRestarted", { ...arrow, error }),
+    of("FallbackUsed", { ...call, error }),
+    of("ServedFromCache", { ...call, provider, ageMillis: fc.nat(), isStale: fc.boolean() }),
+    of("CallSucceeded", { ...ofAttempt, model, latency: fc.constant(duration), usage: fc.constant(undefined) }),
+    of("CallFailed", { ...call, error }),
+    of("CallInterrupted", call),
+    of("EventsDropped", { count: fc.integer({ min: 1, max: 9 }) })
+  )
+
+  it("are equal, in whatever order the events come", () =>
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        const label = ownLabel()
+        const count = Metrics.listener({ labels: label })
+
+        for (const it of events) count(it)
+
+        assert.deepStrictEqual(countersOf(label), countersAfter(events))
+      }),
+      { numRuns: 200 }
+    ))
+})
+
+describe("labels", () => {
+  const at = DateTime.unsafeMake(0)
+  const succeeded = {
+    _tag: "CallSucceeded",
+    at,
+    callId: "a",
+    attempt: 1,
+    latency: Duration.seconds(1),
+    timeToFirstToken: undefined
+  } as const
+
+  it("name a hundred models and no more", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+
+    for (let index = 0; index < 250; index += 1) {
+      count({ ...succeeded, provider: "groq", model: `model-${index}`, usage })
+    }
+
+    const series = Object.entries(named(seriesOf(label), "gen_ai.client.token.usage"))
+    assert.strictEqual(series.length, 2 * 101)
+    const rest = series.filter(([key]) => key.includes("gen_ai.response.model=other,"))
+    assert.deepStrictEqual(
+      rest.map(([, samples]) => samples),
+      [150, 150]
+    )
+  })
+
+  it("have no more than a thousand combinations in a metric, and nothing is lost beyond", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+
+    for (let index = 0; index < 1500; index += 1) {
+      count({ _tag: "Hedged", at, callId: "a", from: `from-${index}`, to: "to" })
+    }
+
+    const series = named(seriesOf(label), "llmfuse.hedges")
+    assert.strictEqual(Object.keys(series).length, 1001)
+    assert.strictEqual(series["llmfuse.hedges{from=other,to=other}"], 500)
+  })
+
+  it.effect("hold no id, prompt, answer, key or tag", () =>
+    Effect.gen(function* () {
+      const secret = "sk-secret-123"
+      const fuse = yield* measured({
+        providers: [FakeProvider.make("groq", { errors: [overloaded("groq")], reply: `answer ${secret}` })]
+      })
+
+      yield* fuse.ask(`prompt ${secret}`, { tag: `tag ${secret}` })
+
+      const ids = new Set(fuse.told.map(({ callId }) => callId))
+      for (const key of seriesOf(fuse.label).keys()) {
+        assert.notInclude(key, secret)
+        for (const id of ids) assert.notInclude(key, id ?? "none")
+      }
+    })
+  )
+
+  it("are those that the catalogue names", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+    count({ ...succeeded, provider: "groq", model: "flash", usage })
+    const known = new Map(Object.values(catalogue).map(({ name, labels }) => [name, labels]))
+
+    for (const key of seriesOf(label).keys()) {
+      const [name = "", labels = ""] = key.slice(0, -1).split("{")
+      for (const part of labels.split(",").filter((it) => it !== "")) {
+        assert.include(known.get(name as never) as ReadonlyArray<string>, part.split("=")[0])
+      }
+    }
+  })
+
+  it("cost and the time to the first token are taken where a success tells them; what is no number is not", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+    const event = { ...succeeded, provider: "groq", model: "flash", usage: undefined }
+    const measuredEvent = { ...event, cost: 0.25, timeToFirstToken: Duration.millis(400) }
+
+    count(measuredEvent)
+    count({ ...event, cost: Number.NaN } as FuseEvent)
+    count({ ...event, cost: -1 } as FuseEvent)
+
+    const series = seriesOf(label)
+    assert.strictEqual(series.get("llmfuse.cost{gen_ai.provider.name=groq,gen_ai.response.model=flash}"), 0.25)
+    assert.closeTo(sumOf(label, "llmfuse.time_to_first_token"), 0.4, 1e-9)
+  })
+
+  it("a call that is over leaves nothing behind", () => {
+    const count = Metrics.listener({ labels: ownLabel() })
+    const before = process.memoryUsage().heapUsed
+
+    for (let index = 0; index < 50_000; index += 1) {
+      const callId = `call-${index}`
+      count({ _tag: "CallStarted", at, callId, operation: "complete", tag: undefined })
+      count({ _tag: "AttemptStarted", at, callId, provider: "groq", attempt: 1, waited: Duration.zero })
+      count({ ...succeeded, callId, provider: "groq", model: "flash", usage })
+    }
+
+    // 50,000 calls that were kept would take more.
+    globalThis.gc?.()
+    assert.isBelow(process.memoryUsage().heapUsed - before, 30_000_000)
+  })
+})
+
+/** The counters with a label, without the attempts that no event of their own ends, and without zeros. */
+const countersOf = (label: { readonly run: string }) => {
+  const counters = new Set<string>(
+    Object.values(catalogue).flatMap(({ kind, name }) => (kind === "counter" ? [name] : []))
+  )
+  return Object.fromEntries(
+    [...seriesOf(label)].filter(
+      ([key]) => counters.has(key.split("{")[0] ?? "") && !/attempts\{.*outcome=(success|interrupted)/.test(key)
+    )
+  )
+}

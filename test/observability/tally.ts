@@ -1,0 +1,74 @@
+/** The counters that events must lead to, by a second way: one key for each event. */
+import type { FuseEvent, ObservedEvent, Operation } from "llmfuse"
+
+/** How often each word occurs. */
+export const tally = (words: ReadonlyArray<string>): Readonly<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1
+  return counts
+}
+
+const key = (name: string, labels: Readonly<Record<string, string | undefined>>): string =>
+  `${name}{${Object.entries(labels)
+    .flatMap(([label, value]) => (value === undefined ? [] : [`${label}=${value}`]))
+    .sort()
+    .join(",")}}`
+
+/** The counters after these events, without the attempts that no event of their own ends. */
+export const countersAfter = (events: ReadonlyArray<ObservedEvent>): Readonly<Record<string, number>> => {
+  const operations = new Map<string, Operation>()
+  return tally(
+    events.flatMap((event) => {
+      if (event._tag === "EventsDropped") return Array.from({ length: event.count }, () => "llmfuse.events.dropped{}")
+      if (event._tag === "CallStarted") operations.set(event.callId, event.operation)
+      const operation = event.callId === undefined ? undefined : operations.get(event.callId)
+      if (isEnd(event)) operations.delete(event.callId)
+      return keysOf(event, operation)
+    })
+  )
+}
+
+const isEnd = (event: FuseEvent) =>
+  event._tag === "CallSucceeded" || event._tag === "CallFailed" || event._tag === "CallInterrupted"
+
+const keysOf = (event: FuseEvent, operation: Operation | undefined): ReadonlyArray<string> => {
+  const type = "error" in event ? { "error.type": (event.error as { _tag: string } | undefined)?._tag } : {}
+  switch (event._tag) {
+    case "CallSucceeded":
+      return [key("llmfuse.calls", { operation, outcome: "success" })]
+    case "CallFailed":
+      return [key("llmfuse.calls", { operation, outcome: "failure", ...type })]
+    case "CallInterrupted":
+      return [key("llmfuse.calls", { operation, outcome: "interrupted" })]
+    case "AttemptFailed":
+      return [key("llmfuse.attempts", { provider: event.provider, outcome: "failure", ...type })]
+    case "HedgeLost":
+      return event.attempt === undefined
+        ? []
+        : [key("llmfuse.attempts", { provider: event.provider, outcome: "hedge-lost" })]
+    case "RetryScheduled":
+      return [key("llmfuse.retries", { provider: event.provider, ...type })]
+    case "Throttled":
+      return [key("llmfuse.throttles", { provider: event.provider })]
+    case "FailedOver":
+      return [key("llmfuse.failovers", { from: event.from, to: event.to, ...type })]
+    case "StreamRestarted":
+      return [key("llmfuse.stream.restarts", { from: event.from, to: event.to, ...type })]
+    case "Hedged":
+      return [key("llmfuse.hedges", { from: event.from, to: event.to })]
+    case "FallbackUsed":
+      return [key("llmfuse.fallbacks", type)]
+    case "ServedFromCache":
+      return [key("llmfuse.cache.hits", { stale: String(event.isStale) })]
+    case "CircuitOpened":
+      return [key("llmfuse.circuit.transitions", { provider: event.provider, to: "open" })]
+    case "CircuitHalfOpened":
+      return [key("llmfuse.circuit.transitions", { provider: event.provider, to: "half-open" })]
+    case "CircuitClosed":
+      return [key("llmfuse.circuit.transitions", { provider: event.provider, to: "closed" })]
+    case "CircuitIsolated":
+      return [key("llmfuse.circuit.transitions", { provider: event.provider, to: "isolated" })]
+    default:
+      return []
+  }
+}
