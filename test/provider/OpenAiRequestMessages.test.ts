@@ -330,6 +330,17 @@ describe("results of tools that are not told apart", () => {
   )
 })
 
+it.effect("a text stands beside the calls that came with it", () =>
+  Effect.gen(function* () {
+    const [first, calls, ...results] = calling("1")
+
+    const { messages } = yield* sentMessages(OpenAi, [first, { ...calls, content: "I look." }, ...results] as never)
+
+    assert.strictEqual(messages[1].content, "I look.")
+    assert.lengthOf(messages[1].tool_calls, 1)
+  })
+)
+
 describe("names of tool calls", () => {
   it.effect("that a model has made up are sent as vendors take them", () =>
     Effect.gen(function* () {
@@ -475,7 +486,10 @@ describe("an assistant message at the end", () => {
     Effect.gen(function* () {
       const { messages } = yield* sentMessages(Mistral, begun)
 
-      assert.deepStrictEqual(messages.at(-1), { role: "assistant", content: "{", prefix: true })
+      assert.deepStrictEqual(messages, [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "{", prefix: true }
+      ])
     })
   )
 
