@@ -75,7 +75,7 @@ export const make = (
         tag,
         stream: outlet === undefined ? undefined : CallStream.make(recovery, outlet),
         attempts: [],
-        underWay: new Map()
+        underWay: hedge === undefined ? undefined : new Map()
       }
       const running = Either.isLeft(input)
         ? Effect.fail(input.left)

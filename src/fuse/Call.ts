@@ -44,8 +44,8 @@ export interface Call {
   readonly stream: CallStream | undefined
   /** Grows as the call goes on; the response and the errors hold this very list. */
   readonly attempts: Array<Attempt>
-  /** The attempts under way, by provider. Only a call that hedges needs to know. */
-  readonly underWay: Map<string, Begun>
+  /** The attempts under way, by provider; only a call that hedges needs to know. */
+  readonly underWay: Map<string, Begun> | undefined
 }
 
 /** The id of the call. */

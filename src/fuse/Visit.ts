@@ -88,7 +88,7 @@ export const make = (stages: Stages): Visits => {
     visit.number += 1
     const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis, visit.claim)
     visit.begun = begun
-    if (call.hedge !== undefined) call.underWay.set(name, begun)
+    call.underWay?.set(name, begun)
     if (call.hub.isHeard()) {
       const waited = Call.whole(begun.waitedMillis)
       call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: name, attempt: visit.number, waited })
@@ -199,7 +199,7 @@ export const make = (stages: Stages): Visits => {
     },
     mayRepeat,
     noteLost: (call) => {
-      const begun = call.underWay.get(name)
+      const begun = call.underWay?.get(name)
       if (begun === undefined || begun.isOver) return undefined
       Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "hedge-lost" })
       return begun.number

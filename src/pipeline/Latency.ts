@@ -43,34 +43,35 @@ export const make = (options: Options = {}, path = "latency"): Effect.Effect<Lat
   )
 
 const ofSize = (size: number, minimum: number): Latency => {
-  /** The samples in order of arrival, as a ring, and the same samples in order of length. */
+  /** The samples in order of arrival, as a ring, and in order of length as of the last time that anybody asked. */
   const ring = new Float64Array(size)
   const sorted = new Float64Array(size)
+  let isSorted = true
   let count = 0
   let oldest = 0
 
-  const at = (place: number): number => sorted[place] ?? 0
-
-  /** Puts a sample where the one at `place` was, and moves it to where it belongs. */
-  const replace = (place: number, millis: number): void => {
-    let to = place
-    for (; to > 0 && at(to - 1) > millis; to--) sorted[to] = at(to - 1)
-    for (; to < count - 1 && at(to + 1) < millis; to++) sorted[to] = at(to + 1)
-    sorted[to] = millis
-  }
-
   const record = (millis: number): void => {
     if (!(millis >= 0 && millis < Number.POSITIVE_INFINITY)) return
-    const place = count < size ? count++ : sorted.indexOf(ring[oldest] ?? 0)
+    if (count < size) count += 1
     ring[oldest] = millis
     oldest = (oldest + 1) % size
-    replace(place, millis)
+    isSorted = false
+  }
+
+  const inOrder = (): Float64Array => {
+    const known = sorted.subarray(0, count)
+    if (isSorted) return known
+    isSorted = true
+    known.set(ring.subarray(0, count))
+    return known.sort()
   }
 
   return {
     record,
     percentile: (share) =>
-      count >= minimum && share >= 0 && share <= 1 ? at(Math.max(0, Math.ceil(share * count - 1e-9) - 1)) : undefined,
+      count >= minimum && share >= 0 && share <= 1
+        ? inOrder()[Math.max(0, Math.ceil(share * count - 1e-9) - 1)]
+        : undefined,
     measured: (effect) =>
       Effect.clockWith((clock) => {
         const begunMillis = Monotonic.unsafeMillis(clock)
