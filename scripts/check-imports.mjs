@@ -30,12 +30,14 @@ const forbidden = [
 
 /**
  * What may be imported from outside; the first row that matches a specifier decides, and without `why` it is allowed.
- * A row with `files` is for these files only.
+ * A row with `files` is for these files only, and one with `isLazy` for dynamic imports and types.
  */
 const packages = [
   { specifier: /^effect(\/\w+)?$/ },
   { specifier: /^@effect\/platform\/\w+$/ },
   { specifier: /^eventsource-parser$/ },
+  { specifier: /^@pydantic\/genai-prices$/, isLazy: true },
+  { specifier: /^@pydantic\/genai-prices$/, why: "the price data is slow to load: import it when it is first needed" },
   { specifier: /^@effect\/platform$/, why: "the barrel is slow to load: import its modules deep" },
   { specifier: /^@effect\/platform-node/, why: "only scripts, tests and entry points that open a port need it" },
   { specifier: /^node:(http|net|timers)$/, files: /^testing\/Fault\w+\.ts$/ },
@@ -60,15 +62,17 @@ const importsOf = ({ path, ast }) => {
     if (specifier === undefined) return
     const text = ts.isStringLiteralLike(specifier) ? specifier.text : specifier.getText()
     const target = /^\.\.?\//.test(text) ? posix.join(posix.dirname(path), text) : undefined
-    imports.push({ from: path, line: lineOf(node), specifier: text, target })
+    const isStatic = ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
+    imports.push({ from: path, line: lineOf(node), specifier: text, target, isStatic })
   })
   return imports
 }
 
 /** Why an import may not be, or `undefined` if it may. */
-const objection = ({ from, specifier, target }) => {
+const objection = ({ from, specifier, target, isStatic }) => {
   if (target === undefined) {
-    return packages.find((row) => row.specifier.test(specifier) && (row.files?.test(from) ?? true)).why
+    const applies = (row) => (row.files?.test(from) ?? true) && !(row.isLazy && isStatic)
+    return packages.find((row) => row.specifier.test(specifier) && applies(row)).why
   }
   if (target.startsWith("../")) return "leaves src"
   if (!target.endsWith(".ts")) return "a relative import names a .ts file"

@@ -72,6 +72,12 @@ const refused = [
     `export * from "@effect/platform-node/NodeHttpClient"`,
     `imports "@effect/platform-node/NodeHttpClient": only scripts, tests and entry points that open a port need it`
   ],
+  [
+    "a static import of the price data",
+    "src/observability/Prices.ts",
+    `import { calcPrice } from "@pydantic/genai-prices"`,
+    `imports "@pydantic/genai-prices": the price data is slow to load: import it when it is first needed`
+  ],
   ["a module of Node", "src/model/File.ts", `import "node:fs"`, `imports "node:fs": src runs wherever fetch does`],
   [
     "a server outside the fault server",
@@ -138,6 +144,14 @@ describe("check-imports", () => {
     })
 
     assert.deepStrictEqual(lines, ["check-imports: 14 imports of 11 files point down, without a circle"])
+    assert.strictEqual(code, 0)
+  })
+
+  it("lets the price data be imported when it is needed", () => {
+    const { code } = run({
+      "src/observability/Prices.ts": `export const load = (): Promise<typeof import("@pydantic/genai-prices")> => import("@pydantic/genai-prices")`
+    })
+
     assert.strictEqual(code, 0)
   })
 
