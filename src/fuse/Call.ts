@@ -131,10 +131,12 @@ export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending
   const { firstContentMillis } = begun
   if (firstContentMillis !== undefined) attempt.timeToFirstToken = whole(firstContentMillis - begun.millis)
   if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
-  // The attempt that answered stands last, also where it is known before those that lost.
-  const place = call.attempts.at(-1)?.outcome === "success" ? call.attempts.length - 1 : call.attempts.length
-  if (!begun.isOver) call.attempts.splice(place, 0, attempt)
+  if (begun.isOver) return attempt
   begun.isOver = true
+  // The attempt that answered stands last, also where it is known before those that lost.
+  const isAnswered = ending.outcome === "hedge-lost" && call.attempts.at(-1)?.outcome === "success"
+  if (isAnswered) call.attempts.splice(-1, 0, attempt)
+  else call.attempts.push(attempt)
   return attempt
 }
 

@@ -19,7 +19,7 @@ export type Accept = (provider: string, answer: ProviderAnswer) => Either.Either
 /** The job that a request is. */
 export const make = (request: ChatRequest): Job<ChatResponse> => ({
   obstacle: obstacleTo(request),
-  hasToolResults: hasToolResults(request),
+  hasToolResults: () => hasToolResults(request),
   tokens: (estimate) => (estimate ?? Capabilities.estimateTokens)(request),
   mayRetry: () => true,
   send: (stages, call, begun, time) => send(request, undefined, stages, call, begun, time)

@@ -27,7 +27,7 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
       ? undefined
       : new InvalidRequestError({ provider: name, reason: "capability", message: `${name}: ${what}` })
   },
-  hasToolResults: false,
+  hasToolResults: () => false,
   tokens: () => Math.ceil(batch.input.reduce((sum, text) => sum + text.length, 0) / Capabilities.charactersPerToken),
   mayRetry: () => true,
   send: ({ provider, watch, limits, record }, call, begun, time) => {

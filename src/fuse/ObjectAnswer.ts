@@ -60,7 +60,7 @@ export const make = <A>(
 
   return {
     obstacle: Chat.obstacleTo(request),
-    hasToolResults: Chat.hasToolResults(request),
+    hasToolResults: () => Chat.hasToolResults(request),
     tokens: Chat.make(request).tokens,
     mayRetry: (error) => repair || !(error._tag === "InvalidResponseError" && error.reason === "schema"),
     send: (stages, call, begun, time) => {

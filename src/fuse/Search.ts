@@ -72,7 +72,7 @@ export const make = (options: Resolved): Search => {
 
   return (call, job, candidates) => {
     const { hedge: rule } = call
-    return rule !== undefined && candidates.length > 1 && (rule.toolResults || !job.hasToolResults)
+    return rule !== undefined && candidates.length > 1 && (rule.toolResults || !job.hasToolResults())
       ? hedged(call, job, candidates, rule)
       : failover(
           candidates,

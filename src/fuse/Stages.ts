@@ -36,7 +36,7 @@ export interface Job<out A extends Answer> {
   /** Why the provider cannot do it at all; `undefined` if it can. */
   readonly obstacle: (provider: Provider) => ProviderError | undefined
   /** Whether it goes on from what tools have done. */
-  readonly hasToolResults: boolean
+  readonly hasToolResults: () => boolean
   /** About how many tokens it will use. */
   readonly tokens: (estimate: Guard["estimateTokens"]) => number
   /** Whether a failure may be tried again that the failure table would have tried again. */
