@@ -267,23 +267,26 @@ const rules: ReadonlyArray<Rule> = [
   { kind: "InvalidRequest", when: isFrom(300, 500) }
 ]
 
-/** What codes stand for where no HTTP status says it. xAI writes sentences for the gRPC codes. */
+/**
+ * What codes stand for where no HTTP status says it; those of Bedrock, such as `ValidationException`, are among them without
+ * their last word. xAI writes sentences for the gRPC codes.
+ */
 const statusOfCode = new Map(
   Object.entries({
-    400: `invalid_request invalid_argument bad_request validation_error ValidationException invalid_value
+    400: `invalid_request invalid_argument bad_request validation_error invalid_value
       unprocessable_entity clientspecifiedaninvalidargument`,
     401: "authentication_error unauthenticated unauthorized invalid_api_key API_KEY_INVALID unauthenticatedbadcredentials",
     402: "billing_error payment_required insufficient_quota insufficient_balance",
-    403: `permission_denied permission_error access_denied AccessDeniedException forbidden
+    403: `permission_denied permission_error access_denied forbidden
       thecallerdoesnothavepermissiontoexecutethespecifiedoperation`,
     404: "not_found model_not_found ResourceNotFoundException somerequestedentitywasnotfound",
     413: "request_too_large payload_too_large",
     429: `rate_limit rate_limit_exceeded rate_limited too_many_requests ThrottlingException resource_exhausted slow_down
       someresourcehasbeenexhausted`,
-    500: `server_error api_error internal internal_server_error InternalServerException
+    500: `server_error api_error internal internal_server_error
       ModelStreamErrorException ModelErrorException`,
     502: "provider_unavailable bad_gateway",
-    503: `unavailable service_unavailable ServiceUnavailableException provider_overloaded
+    503: `unavailable service_unavailable provider_overloaded
       theserviceiscurrentlyunavailable`,
     504: "timeout request_timeout DEADLINE_EXCEEDED ModelTimeoutException",
     529: "overloaded_error server_is_overloaded engine_overloaded over_capacity capacity_exceeded insufficient_system_resource"

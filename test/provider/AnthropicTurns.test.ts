@@ -89,6 +89,7 @@ describe("images and files", () => {
     ["bytes", { ...picture, data: Uint8Array.of(104, 105) }, webp],
     ["a data: address", { type: "image", url: "data:image/webp;base64,aGk=" }, webp],
     ["a data: address with escapes", { type: "image", url: "DATA:image/webp;charset=x;base64,aGk%3D" }, webp],
+    ["a data: address with blanks", { type: "image", url: "data: Image/WEBP ; base64,aGk=" }, webp],
     ["an image called a file", { ...picture, type: "file", name: "x.webp" }, webp],
     [
       "jpg",

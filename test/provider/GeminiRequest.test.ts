@@ -479,6 +479,17 @@ describe("what Gemini cannot take", () => {
     })
   )
 
+  it.effect("becomes what it can take", () =>
+    Effect.gen(function* () {
+      const toolCalls = [{ id: "1", name: "a", arguments: [1] }]
+
+      const { body } = yield* ask({ messages: [{ role: "assistant", content: "", toolCalls }] })
+
+      assert.deepStrictEqual(body.contents[0], user(text("")))
+      assert.deepStrictEqual(body.contents[1].parts[0].functionCall, { name: "a", args: { value: [1] } })
+    })
+  )
+
   it.effect("is said at the end of a stream", () =>
     Effect.gen(function* () {
       const body = `data: ${JSON.stringify(answered)}\n\n`
