@@ -185,6 +185,18 @@ describe("results of tools", () => {
     })
   )
 
+  it.effect("of calls in several answers in a row stand behind all of them", () =>
+    Effect.gen(function* () {
+      const { turns, changes } = yield* turnsOf(user(), answer("", "a"), answer("", "b"), result("a"), result("b"))
+
+      assert.deepStrictEqual(turns.slice(1), [
+        { role: "assistant", content: [call("a"), call("b")] },
+        { role: "user", content: [given("a"), given("b")] }
+      ])
+      assert.strictEqual(changes, undefined)
+    })
+  )
+
   it.effect("may show images, may be empty, and an error says something", () =>
     Effect.gen(function* () {
       const { turns } = yield* turnsOf(

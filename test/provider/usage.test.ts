@@ -59,6 +59,11 @@ describe("OpenAI's usage", () => {
       { inputTokens: 10, outputTokens: 4 }
     ],
     ["a total that is too small", { ...total, total_tokens: 3 }, { inputTokens: 10, outputTokens: 4 }],
+    [
+      "a token of reasoning that only the total knows",
+      { ...total, total_tokens: 15 },
+      { inputTokens: 10, outputTokens: 5, reasoningTokens: 1 }
+    ],
     ["none, without a total", { prompt_tokens: 0, completion_tokens: 0 }, { inputTokens: 0, outputTokens: 0 }],
     ["nothing", {}, undefined],
     ["a prompt alone", { prompt_tokens: 10 }, undefined]
