@@ -9,7 +9,10 @@ export type PriceData = Pick<typeof import("@pydantic/genai-prices"), "calcPrice
 
 /** A pricing that has to be loaded. */
 export interface BuiltInPrices extends Pricing {
-  /** Loads the data once, however often it is asked. Never fails: without data no price is known. */
+  /**
+   * Loads the data once, however often it is asked; waits for nothing once that is over. Never fails: without data no
+   * price is known.
+   */
   readonly load: Effect.Effect<void>
   /** How many models are remembered with their prices; at most 1,000. */
   readonly size: () => number
@@ -20,6 +23,7 @@ export const make = (source: () => Promise<PriceData>): BuiltInPrices => {
   const found = new Map<string, Found>()
   let data: PriceData | undefined
   let loading: Promise<void> | undefined
+  let isOver = false
 
   const start = (): Promise<void> => {
     // `then` also turns what the source throws into a rejection.
@@ -31,6 +35,9 @@ export const make = (source: () => Promise<PriceData>): BuiltInPrices => {
         },
         () => undefined
       )
+      .then(() => {
+        isOver = true
+      })
     return loading
   }
 
@@ -49,7 +56,7 @@ export const make = (source: () => Promise<PriceData>): BuiltInPrices => {
   }
 
   return {
-    load: Effect.promise(start),
+    load: Effect.suspend(() => (isOver ? Effect.void : Effect.promise(start))),
     size: () => found.size,
     costOf: (usage, answerer) => {
       if (data === undefined) return undefined
