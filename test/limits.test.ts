@@ -189,6 +189,52 @@ describe("calls in flight", () => {
     })
   )
 
+  it.effect("an attempt that ran out of time keeps its place until it has really ended (opossum)", () =>
+    Effect.gen(function* () {
+      const seen = { underWay: 0, most: 0 }
+      const stubborn = Provider.make({
+        name: "stubborn",
+        complete: () =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => {
+              seen.underWay += 1
+              seen.most = Math.max(seen.most, seen.underWay)
+            }),
+            () => Effect.uninterruptible(Effect.as(Effect.sleep("10 seconds"), "late")),
+            () =>
+              Effect.sync(() => {
+                seen.underWay -= 1
+              })
+          )
+      })
+      const fuse = yield* makeFuse({
+        providers: [stubborn],
+        retry: { maxAttempts: 1 },
+        limits: { concurrency: 1, maxWait: "1 second" },
+        timeouts: { attempt: "2 seconds" },
+        breaker: { failureThreshold: 1000 }
+      })
+      const times: Array<string> = []
+      const calls = Effect.forEach([1, 2, 3], () =>
+        Effect.map(Effect.flip(fuse.complete("hi")), (error) =>
+          times.push(error._tag === "AllProvidersFailedError" ? (error.errors.stubborn?._tag ?? "") : error._tag)
+        )
+      )
+
+      const fiber = yield* Effect.fork(calls)
+      yield* TestClock.adjust("9 seconds")
+      const before = [...times]
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(fiber)
+      const last = yield* Effect.fork(Effect.exit(fuse.complete("hi")))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(last)
+
+      assert.deepStrictEqual(before, ["TimeoutError", "ThrottledError", "ThrottledError"])
+      assert.deepStrictEqual(seen, { underWay: 0, most: 1 })
+    })
+  )
+
   it.effect("an interrupted call gives its place back at once", () =>
     Effect.gen(function* () {
       const groq = FakeProvider.make("groq", { latency: "1 hour", limits: { concurrency: 1, maxWait: 0 } })

@@ -19,6 +19,8 @@ export interface Time {
   readonly limits: Timeouts.Limits
   /** The share of the deadline, in milliseconds; infinite where it does not matter. */
   readonly shareMillis: number
+  /** Keeps the attempt's place in flight until it has really ended; undefined where there are no limits. */
+  readonly hold?: (<A, E, R>(attempt: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
 }
 
 /** A streamed attempt that is closed has this long to clean up before the next one begins. */
@@ -53,11 +55,12 @@ export const withinTime =
     watchMillis: number
   ): Effect.Effect<A, ProviderError> => {
     if (Exit.isExit(answer)) return answer
+    const held = time.hold === undefined ? answer : time.hold(answer)
     const timedOut = () => timeoutOf(name, time)
     const millis = millisOf(time)
     return millis === watchMillis
-      ? endedBy<ProviderError>(() => (expire) => watch.start(clock, () => expire(timedOut())))(answer)
-      : attemptTimeout(Duration.millis(millis), timedOut)(answer)
+      ? endedBy<ProviderError>(() => (expire) => watch.start(clock, () => expire(timedOut())))(held)
+      : attemptTimeout(Duration.millis(millis), timedOut)(held)
   }
 
 const millisOf = ({ limits, shareMillis }: Time): number => Math.min(limits.wholeMillis, shareMillis)
@@ -84,7 +87,7 @@ export const streamed = (
   provider: Provider,
   request: ChatRequest,
   call: Call,
-  { limits, shareMillis }: Time,
+  { limits, shareMillis, hold = (attempt) => attempt }: Time,
   reading: Reading
 ): Effect.Effect<void, ProviderError> =>
   Effect.suspend(() => {
@@ -110,7 +113,7 @@ export const streamed = (
           expire(Timeouts.timedOut(provider.name, phase, allowed[of], limits.stream[of]))
         }),
       cleanUp
-    )(Effect.scoped(read))
+    )(hold(Effect.scoped(read)))
   })
 
 const openStream = (provider: Provider, request: ChatRequest) => {

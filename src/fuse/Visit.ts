@@ -4,6 +4,7 @@ import type { CandidateError } from "../model/LlmError.ts"
 import * as Tracing from "../observability/Tracing.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
+import type { Permit } from "../pipeline/LimiterPermit.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
 import type * as Attempt from "./Attempt.ts"
 import * as Call from "./Call.ts"
@@ -73,13 +74,17 @@ export const make = (stages: Stages): Visits => {
         : Effect.map(Deadline.share(call.deadline, Effect.succeed(count)), Duration.toMillis)
     )
 
-  /** The next attempt of a visit, after so long in line. */
-  const sendNow = <A extends Answer>(visit: Visit<A>, inLineMillis: number): Effect.Effect<A, CandidateError> => {
+  /** The next attempt of a visit, after so long in line where there is one. */
+  const sendNow = <A extends Answer>(visit: Visit<A>, room?: Permit): Effect.Effect<A, CandidateError> => {
     const { call } = visit
-    if (call.deadline === undefined && call.timeouts === undefined) return sendWithin(visit, inLineMillis, untimed)
+    const inLineMillis = room === undefined ? 0 : Duration.toMillis(room.waited)
+    const hold = room?.hold
+    if (call.deadline === undefined && call.timeouts === undefined) {
+      return sendWithin(visit, inLineMillis, hold === undefined ? untimed : { ...untimed, hold })
+    }
     const own = limitsOf(call)
     return Effect.flatMap(shareOf(visit), (shareMillis) =>
-      sendWithin(visit, inLineMillis, { limits: own, shareMillis })
+      sendWithin(visit, inLineMillis, { limits: own, shareMillis, hold })
     )
   }
 
@@ -108,7 +113,7 @@ export const make = (stages: Stages): Visits => {
     return Effect.flatMap(Deadline.share(call.deadline, others), (atMost) =>
       Effect.catchTag(
         room.limiter.withRoom({ tokens, key: call.tag, atMost }, (permit) =>
-          Limits.accounted(room, permit, sendNow(visit, Duration.toMillis(permit.waited)))
+          Limits.accounted(room, permit, sendNow(visit, permit))
         ),
         "ThrottledError",
         (throttled) => {
@@ -190,7 +195,7 @@ export const make = (stages: Stages): Visits => {
           budget?.deposit(Call.nowOf(call))
           const begun = beginVisit(call, job, others, permit, claim)
           visit = begun
-          const next = Effect.suspend(() => (guard === undefined ? sendNow(begun, 0) : sendWithRoom(begun, guard)))
+          const next = Effect.suspend(() => (guard === undefined ? sendNow(begun) : sendWithRoom(begun, guard)))
           return permit.isProbe ? next : retry(next, call.retry ?? options.retry, () => hooks(begun))
         },
         () => visit?.begun?.firstContentMillis,

@@ -14,6 +14,11 @@ export interface Permit {
   readonly reconcile: (actualTokens: number) => Effect.Effect<void>
   /** Gives all tokens of a failed call back. The request stays spent: providers count every one. */
   readonly refund: Effect.Effect<void>
+  /**
+   * Keeps the place in flight until an effect has ended, also where the call does not wait for that: an attempt that was
+   * given up and still cleans up, or does not let itself be interrupted, is still in flight.
+   */
+  readonly hold: <A, E, R>(use: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 /** A permit as the limiter that gave it knows it. */
@@ -26,6 +31,8 @@ export class Room implements Permit {
   /** What of it the call has not accounted for yet. */
   #reserved: number
   #hasBegun = false
+  /** How many keep the place: the call, and what it holds it for. */
+  #users = 1
 
   readonly reconcile = (actualTokens: number): Effect.Effect<void> =>
     Effect.uninterruptible(
@@ -35,6 +42,21 @@ export class Room implements Permit {
         const reserved = this.#account()
         this.#tokens = actualTokens
         return this.#gate.change((state, now) => LimiterState.reconcile(state, now, more, reserved))
+      })
+    )
+
+  readonly hold = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        this.#users += 1
+        return Effect.onExit(restore(use), () =>
+          Effect.suspend(() => {
+            this.#users -= 1
+            return this.#users > 0
+              ? Effect.void
+              : this.#gate.change((state, now) => LimiterState.release(state, now, this.#cost, 0))
+          })
+        )
       })
     )
 
@@ -67,7 +89,9 @@ export class Room implements Permit {
     return Effect.suspend(() => {
       const reserved = this.#account()
       const end = this.#hasBegun ? LimiterState.release : LimiterState.giveBack
-      return this.#gate.change((state, now) => end(state, now, this.#cost, reserved))
+      this.#users -= 1
+      const cost = this.#users > 0 ? { ...this.#cost, places: 0 } : this.#cost
+      return this.#gate.change((state, now) => end(state, now, cost, reserved))
     })
   }
 
