@@ -24,6 +24,7 @@ import * as OptionCheck from "./model/OptionCheck.ts"
 import { normalize } from "./model/RequestCheck.ts"
 import * as EventHub from "./observability/EventHub.ts"
 import * as Logs from "./observability/Logs.ts"
+import * as Metrics from "./observability/Metrics.ts"
 import type * as CircuitState from "./pipeline/CircuitState.ts"
 import type { Provider } from "./provider/Provider.ts"
 
@@ -104,11 +105,12 @@ export class LlmFuse extends Context.Tag("llmfuse/LlmFuse")<LlmFuse, Service>() 
 const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, unknown> =>
   Effect.gen(function* () {
     const resolved = yield* FuseOptions.resolve(options)
+    const members = new Map<string, Member.Member>()
     const hub = yield* EventHub.make
     if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
     if (resolved.logs) hub.listen(yield* Logs.listener)
+    if (resolved.metrics) hub.listen(Metrics.listener({ modelOf: (name) => members.get(name)?.provider.model }))
     const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache)
-    const members = new Map<string, Member.Member>()
     for (const input of options.providers) {
       const provider = yield* checkProvider(Effect.isEffect(input) ? yield* input : input)
       if (members.has(provider.name)) {

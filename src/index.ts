@@ -43,6 +43,7 @@ export {
   ConnectionError,
   ContentPolicyError,
   ContextLengthError,
+  CostLimitError,
   CustomProviderError,
   DeadlineExceededError,
   EmptyResponseError,
@@ -76,9 +77,12 @@ export type {
   UserMessage
 } from "./model/Message.ts"
 export type { OpaqueReasoning } from "./model/OpaqueReasoning.ts"
+export type { Price, Rates, Tier } from "./model/Price.ts"
+export * as Pricing from "./model/Pricing.ts"
 export type { RateLeft, RateLimits } from "./model/RateLimits.ts"
 export type { JsonSchema, Reasoning, ResponseFormat, Shape, Tool, ToolChoice } from "./model/Tool.ts"
 export type { Usage } from "./model/Usage.ts"
+export { shared as builtInPrices } from "./observability/BuiltInPrices.ts"
 export type { EventsDropped, ObservedEvent } from "./observability/EventHub.ts"
 export type * from "./observability/FuseEvent.ts"
 export * as AdaptiveRate from "./pipeline/AdaptiveRate.ts"

@@ -54,7 +54,7 @@ export const make = (
     Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
       const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
       const checked = check(callOptions)
-      const { tag, deadlineMillis, recovery, timeouts, retry, hedge, isOfItsOwn } = Either.getOrElse(
+      const { tag, deadlineMillis, recovery, timeouts, retry, hedge, maxCost, isOfItsOwn } = Either.getOrElse(
         checked,
         () => nothing
       )
@@ -72,6 +72,7 @@ export const make = (
         retry,
         hedge,
         isOfItsOwn,
+        maxCost,
         tag,
         stream: outlet === undefined ? undefined : CallStream.make(recovery, outlet),
         attempts: [],
@@ -81,10 +82,21 @@ export const make = (
         ? Effect.fail(input.left)
         : Either.isLeft(checked)
           ? Effect.fail(checked.left)
-          : run(input.right, call, checked.right.candidates)
+          : priced(call, run(input.right, call, checked.right.candidates))
       const heard = hub.isHeard() ? CallTelling.told(call, running) : running
       return call.isTraced ? CallTelling.traced(call, checked, heard) : heard
     })
+
+  /** The prices are loaded while the first provider works, or before it is asked where they may stop it. */
+  const priced = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
+    const { load } = options.pricing
+    if (load === undefined) return running
+    if (call.maxCost !== undefined) return Effect.zipRight(load, running)
+    if (isLoading) return running
+    isLoading = true
+    return Effect.zipRight(Effect.forkDaemon(load), running)
+  }
+  let isLoading = false
 
   const inTime = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
     const { deadline } = call
@@ -145,6 +157,7 @@ const nothing = {
   timeouts: undefined,
   retry: undefined,
   hedge: undefined,
+  maxCost: undefined,
   isOfItsOwn: false
 } as const
 

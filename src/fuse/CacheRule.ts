@@ -4,23 +4,15 @@ import type { ChatResponse } from "../model/ChatResponse.ts"
 import type { Codec } from "../pipeline/CacheStore.ts"
 import * as Json from "../provider/Json.ts"
 
-/** What a response may say beyond its own fields. */
-interface Marks {
-  /** Set where the answer is a fallback and no provider's. */
-  readonly fallback?: unknown
-  /** What the call cost: a number, or numbers by name. */
-  readonly cost?: unknown
-}
-
 /**
  * Whether an answer may be given again to who asks the same: it is complete (the model said that it was done, or which
  * tools to call, with arguments that can be read), and a provider's own. Never one that was cut off, filtered, refused
  * or ended for no known reason.
  */
-export const isKept = (response: ChatResponse & Marks): boolean => {
+export const isKept = (response: ChatResponse): boolean => {
   const { finishReason, text, toolCalls, refusal, cached, fallback } = response
   if (cached || (refusal !== undefined && refusal !== "")) return false
-  if (fallback !== undefined && fallback !== false) return false
+  if (fallback === true) return false
   if (toolCalls.some(({ rawArguments }) => rawArguments !== undefined)) return false
   return finishReason === "stop"
     ? text !== "" || toolCalls.length > 0
@@ -28,20 +20,13 @@ export const isKept = (response: ChatResponse & Marks): boolean => {
 }
 
 /** An answer that was kept, as it is served: nobody was asked for it, it cost nothing, and this is how long it took. */
-export const servedFromCache = <Response extends ChatResponse & Marks>(
+export const servedFromCache = <Response extends ChatResponse>(
   response: Response,
   latency: Duration.Duration
 ): Response => {
   const served = { ...response, cached: true, attempts: [], latency }
-  return response.cost === undefined ? served : { ...served, cost: nothing(response.cost) }
+  return response.cost === undefined ? served : { ...served, cost: 0 }
 }
-
-const nothing = (cost: unknown): unknown =>
-  typeof cost === "number"
-    ? 0
-    : Json.isRecord(cost)
-      ? Object.fromEntries(Object.entries(cost).map(([name, value]) => [name, nothing(value)]))
-      : cost
 
 /** An answer as text, for a store. The story of its call (`attempts`, `latency`) is not kept. */
 export const codec: Codec<ChatResponse> = {

@@ -40,6 +40,8 @@ export interface Call {
   /** Whether the call has options of its own that decide how it is answered. */
   readonly isOfItsOwn: boolean
   readonly tag: string | undefined
+  /** In US dollars. */
+  readonly maxCost: number | undefined
   /** The caller's side, where the answer is handed out as it comes. */
   readonly stream: CallStream | undefined
   /** Grows as the call goes on; the response and the errors hold this very list. */
@@ -106,6 +108,8 @@ interface Ending {
   readonly outcome: AttemptOutcome
   readonly error?: CandidateError | undefined
   readonly usage?: Usage | undefined
+  readonly cost?: number | undefined
+  readonly estimated?: boolean | undefined
 }
 
 let lastDateTime = DateTime.unsafeMake(0)
@@ -128,6 +132,8 @@ export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending
   }
   if (error !== undefined) attempt.error = error
   if (usage !== undefined) attempt.usage = usage
+  if (ending.cost !== undefined) attempt.cost = ending.cost
+  if (ending.estimated) attempt.estimated = true
   const { firstContentMillis } = begun
   if (firstContentMillis !== undefined) attempt.timeToFirstToken = whole(firstContentMillis - begun.millis)
   if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
@@ -138,6 +144,13 @@ export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending
   if (isAnswered) call.attempts.splice(-1, 0, attempt)
   else call.attempts.push(attempt)
   return attempt
+}
+
+/** What the attempts of a call have cost; `undefined` if that is known of none. */
+export const costOf = ({ attempts }: Pick<Call, "attempts">): number | undefined => {
+  let sum: number | undefined
+  for (const { cost } of attempts) if (cost !== undefined) sum = (sum ?? 0) + cost
+  return sum
 }
 
 const noToolCalls: ReadonlyArray<ToolCall> = Object.freeze([])
@@ -154,6 +167,8 @@ export const respond = (call: Call, provider: Provider, answer: ProviderAnswer, 
     attempts: call.attempts,
     cached: false
   }
+  const cost = costOf(call)
+  if (cost !== undefined) response.cost = cost
   if (answer.usage !== undefined) response.usage = answer.usage
   if (answer.reasoning !== undefined) response.reasoning = answer.reasoning
   if (answer.refusal !== undefined) response.refusal = answer.refusal

@@ -21,6 +21,7 @@ export interface CheckedCall {
   readonly retry: RetryPolicy.RetryPolicy | undefined
   readonly hedge: HedgeRule | undefined
   readonly tag: string | undefined
+  readonly maxCost: number | undefined
   /** Whether the call has options of its own that decide how it is answered. */
   readonly isOfItsOwn: boolean
 }
@@ -37,7 +38,8 @@ const optionNames: ReadonlyArray<keyof CallOptions> = [
   "retry",
   "hedge",
   "recovery",
-  "tag"
+  "tag",
+  "maxCost"
 ]
 
 /** Finds a provider by its name. */
@@ -54,7 +56,7 @@ export const make = (
   options: Resolved
 ): ((callOptions: CallOptions | undefined) => Checked<CheckedCall>) => {
   const everybody = [...members.values()]
-  const { deadlineMillis, recovery, hedge } = options
+  const { deadlineMillis, recovery, hedge, maxCost } = options
 
   const candidatesFor = (names: ReadonlyArray<string> | undefined): Checked<ReadonlyArray<Member>> =>
     names === undefined
@@ -85,11 +87,22 @@ export const make = (
             : yield* asRequestError(RetryPolicy.check({ ...options.retryOptions, ...own.retry }, "retry")),
         hedge: own.hedge === undefined ? hedge : own.hedge === false ? undefined : yield* ownHedge(own.hedge),
         tag: own.tag === undefined ? undefined : yield* ownTag(own.tag),
-        isOfItsOwn: own.timeouts !== undefined || own.retry !== undefined || own.hedge !== undefined
+        maxCost:
+          own.maxCost === undefined ? maxCost : yield* asRequestError(OptionCheck.positive("maxCost", own.maxCost)),
+        isOfItsOwn:
+          own.timeouts !== undefined || own.retry !== undefined || own.hedge !== undefined || own.maxCost !== undefined
       }
     })
 
-  const plain = Either.right({ candidates: everybody, timeouts: undefined, deadlineMillis, recovery, ...none, hedge })
+  const plain = Either.right({
+    candidates: everybody,
+    timeouts: undefined,
+    deadlineMillis,
+    recovery,
+    ...none,
+    hedge,
+    maxCost
+  })
 
   return (callOptions) => (callOptions === undefined ? plain : withOptions(callOptions))
 }

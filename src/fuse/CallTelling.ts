@@ -27,12 +27,12 @@ export const traced = <A extends Told>(
 const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, Error>): FuseEvent => {
   const facts = Call.factsOf(call)
   if (Exit.isSuccess(exit)) {
-    const { provider, model, attempts, latency, usage } = exit.value
+    const { provider, model, attempts, latency, usage, cost } = exit.value
     const last = attempts.at(-1)
     const isAnswer = last?.outcome === "success"
     const attempt = isAnswer ? last.number : 0
     const timeToFirstToken = isAnswer ? last.timeToFirstToken : undefined
-    return { _tag: "CallSucceeded", ...facts, provider, model, attempt, latency, timeToFirstToken, usage }
+    return { _tag: "CallSucceeded", ...facts, provider, model, attempt, latency, timeToFirstToken, usage, cost }
   }
   return Option.match(Cause.failureOption(exit.cause), {
     onNone: (): FuseEvent => ({ _tag: "CallInterrupted", ...facts }),

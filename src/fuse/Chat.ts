@@ -11,6 +11,7 @@ import * as Attempt from "./Attempt.ts"
 import * as AttemptFailure from "./AttemptFailure.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
+import * as Cost from "./Cost.ts"
 import type { Job, Stages } from "./Stages.ts"
 
 /** Looks at an answer once more before it counts. */
@@ -21,6 +22,7 @@ export const make = (request: ChatRequest): Job<ChatResponse> => ({
   obstacle: obstacleTo(request),
   hasToolResults: () => hasToolResults(request),
   tokens: (estimate) => (estimate ?? Capabilities.estimateTokens)(request),
+  expected: () => Cost.expected(request),
   mayRetry: () => true,
   send: (stages, call, begun, time) => send(request, undefined, stages, call, begun, time)
 })
@@ -46,7 +48,7 @@ const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined
 export const send = (
   request: ChatRequest,
   accept: Accept | undefined,
-  { provider, watch, limits, record }: Stages,
+  { provider, options, watch, limits, record }: Stages,
   call: Call.Call,
   begun: Call.Begun,
   time: Attempt.Time
@@ -57,7 +59,9 @@ export const send = (
 
   const failed = (reason: ProviderError) => {
     const error = reading === undefined ? reason : withText(call, reading, reason)
-    return AttemptFailure.failed(provider, record, call, begun, error)
+    const text = reading?.transcript.text ?? ""
+    const billed = text === "" ? undefined : Cost.estimated(options.pricing, provider, request, text, begun.wallMillis)
+    return AttemptFailure.failed(provider, record, call, begun, error, billed)
   }
 
   const answered = (handedOver: ProviderAnswer | string) => {
@@ -70,7 +74,10 @@ export const send = (
     const nowMillis = Call.nowOf(call)
     const { millis, firstContentMillis } = begun
     record.succeeded(nowMillis - millis, firstContentMillis && firstContentMillis - millis)
-    Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.right.usage })
+    const { usage, model } = answer.right
+    const cost = usage && Cost.of(options.pricing, provider, usage, model, begun.wallMillis)
+    if (cost !== undefined) record.cost += cost
+    Call.end(call, provider, begun, { nowMillis, outcome: "success", usage, cost })
     const response = Call.respond(call, provider, answer.right, nowMillis)
     if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
     const rest = Attempt.withStart(call, call.stream, provider, reading, restOf(response, isStreamed))

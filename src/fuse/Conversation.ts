@@ -13,7 +13,8 @@ export type Answering<A> = Effect.Effect<A, LlmFuseError>
 export type Run<A> = (call: Call.Call, candidates: ReadonlyArray<Member>) => Answering<A>
 
 /** What every answer tells of its call. */
-export type Told = Pick<ChatResponse, "provider" | "model" | "attempts" | "latency" | "usage">
+export type Told = Pick<ChatResponse, "provider" | "model" | "attempts" | "latency" | "usage"> &
+  Partial<Pick<ChatResponse, "cost">>
 
 /** A conversation that wants to go on: its answer may be kept, and another may stand in for it. */
 export interface Conversation<A> {

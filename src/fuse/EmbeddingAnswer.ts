@@ -3,11 +3,13 @@ import { Duration, Effect } from "effect"
 import * as Capabilities from "../model/Capabilities.ts"
 import type { EmbeddingBatch, EmbeddingResponse, ProviderEmbeddings } from "../model/Embedding.ts"
 import { InvalidRequestError, InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import * as Pricing from "../model/Pricing.ts"
 import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
 import * as Attempt from "./Attempt.ts"
 import * as AttemptFailure from "./AttemptFailure.ts"
 import * as Call from "./Call.ts"
+import * as Cost from "./Cost.ts"
 import type { Job } from "./Stages.ts"
 
 /** The space of a provider's vectors. */
@@ -28,9 +30,10 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
       : new InvalidRequestError({ provider: name, reason: "capability", message: `${name}: ${what}` })
   },
   hasToolResults: () => false,
-  tokens: () => Math.ceil(batch.input.reduce((sum, text) => sum + text.length, 0) / Capabilities.charactersPerToken),
+  expected: () => Pricing.estimateUsage(charactersOf(batch), 0),
+  tokens: () => Math.ceil(charactersOf(batch) / Capabilities.charactersPerToken),
   mayRetry: () => true,
-  send: ({ provider, watch, limits, record }, call, begun, time) => {
+  send: ({ provider, options, watch, limits, record }, call, begun, time) => {
     const { name } = provider
     const failed = (error: ProviderError) => AttemptFailure.failed(provider, record, call, begun, error)
     const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
@@ -43,12 +46,17 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
         }
         const nowMillis = Call.nowOf(call)
         record.succeeded(nowMillis - begun.millis, undefined)
-        Call.end(call, provider, begun, { nowMillis, outcome: "success", usage: answer.usage })
+        const { usage, model } = answer
+        const cost = usage && Cost.of(options.pricing, provider, usage, model, begun.wallMillis)
+        if (cost !== undefined) record.cost += cost
+        Call.end(call, provider, begun, { nowMillis, outcome: "success", usage, cost })
         return Effect.succeed(respond(call, provider, withLength(answer, batch), space, nowMillis))
       }
     })
   }
 })
+
+const charactersOf = ({ input }: EmbeddingBatch): number => input.reduce((sum, text) => sum + text.length, 0)
 
 const problemOf = ({ embeddings }: ProviderEmbeddings, { input }: EmbeddingBatch): string | undefined =>
   !Array.isArray(embeddings) || embeddings.length !== input.length
@@ -73,12 +81,18 @@ const respond = (
   nowMillis: number
 ): EmbeddingResponse => ({
   ...answer,
+  ...costOf(call),
   provider: name,
   model: answer.model ?? model ?? "",
   embeddingSpace,
   latency: Duration.millis(Math.max(0, Math.round(nowMillis - call.startMillis))),
   attempts: call.attempts
 })
+
+const costOf = (call: Call.Call) => {
+  const cost = Call.costOf(call)
+  return cost === undefined ? {} : { cost }
+}
 
 /** The batches of a request that every provider can take. */
 export const batchesOf = (batch: EmbeddingBatch, providers: ReadonlyArray<Provider>): ReadonlyArray<EmbeddingBatch> => {

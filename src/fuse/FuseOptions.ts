@@ -2,6 +2,8 @@
 import { type ConfigError, type Duration, Effect, Either } from "effect"
 import * as FailoverPolicy from "../model/FailoverPolicy.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
+import type { Pricing } from "../model/Pricing.ts"
+import { shared as builtIn } from "../observability/BuiltInPrices.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as RetryBudget from "../pipeline/RetryBudget.ts"
@@ -57,8 +59,24 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
    * `complete`, `stream` and `object`. Default: off.
    */
   readonly cache?: CacheOptions | undefined
+  /**
+   * What tokens cost, for `cost` in attempts, responses, events and health. Prices of your own: `Pricing.make({ prices })`.
+   * Default: `builtInPrices`, the vendors' published prices, for providers of the vendors' classes; a model that they do
+   * not know has no cost. They are loaded with the first call. `Pricing.none`: no prices.
+   */
+  readonly pricing?: Pricing | undefined
+  /**
+   * The most that a call may spend, in US dollars; above zero. An attempt that would exceed it is not sent: the next
+   * provider may be cheaper. What has no known price counts as nothing. Default: no limit.
+   */
+  readonly maxCost?: number | undefined
   /** What each failure means. Default: `FailoverPolicy.default`, the failure table as it stands. */
   readonly failover?: FailoverPolicy.FailoverPolicy | undefined
+  /**
+   * Whether what happens is counted too, in Effect's metrics, by the names of OpenTelemetry's GenAI conventions where they
+   * exist: `gen_ai.client.operation.duration`, `llmfuse.attempts`, ... Default: false.
+   */
+  readonly metrics?: boolean | undefined
   /** Whether what happens is logged too, with Effect's logger: failed calls as errors, failovers and circuits as warnings. Default: false. */
   readonly logs?: boolean | undefined
   /** Called with everything that happens, as it happens. What it throws is lost and harms no call. Default: nobody. */
@@ -88,6 +106,8 @@ export interface CallOptions {
   readonly hedge?: HedgeOptions | false | undefined
   /** What happens when its stream breaks; wins over the option of the same name. */
   readonly recovery?: Recovery | undefined
+  /** The most that it may spend, in US dollars; wins over the option of the same name. */
+  readonly maxCost?: number | undefined
   /** A word of your own, such as a tenant: calls with different tags take turns where they wait for limits. */
   readonly tag?: string | undefined
 }
@@ -101,6 +121,8 @@ export interface Resolved {
   readonly hedge: HedgeRule | undefined
   readonly fallback: Fallback | undefined
   readonly cache: CacheOptions | undefined
+  readonly pricing: Pricing
+  readonly maxCost: number | undefined
   readonly breaker: CircuitBreaker.Options
   readonly limits: ProviderLimits
   readonly timeouts: Timeouts.Timeouts
@@ -108,6 +130,7 @@ export interface Resolved {
   readonly recovery: Recovery
   readonly failover: FailoverPolicy.FailoverPolicy
   readonly logs: boolean
+  readonly metrics: boolean
   readonly onEvent: ((event: FuseEvent) => void) | undefined
 }
 
@@ -117,6 +140,9 @@ const optionNames: ReadonlyArray<keyof Options> = [
   "hedge",
   "fallback",
   "cache",
+  "pricing",
+  "maxCost",
+  "metrics",
   "breaker",
   "limits",
   "timeouts",
@@ -126,6 +152,12 @@ const optionNames: ReadonlyArray<keyof Options> = [
   "logs",
   "onEvent"
 ]
+
+/** The vendors' prices, for who says that they are its vendor's: a name alone proves nothing. */
+const ofVendors: Pricing = {
+  load: builtIn.load,
+  costOf: (usage, answerer) => (answerer.vendor === undefined ? undefined : builtIn.costOf(usage, answerer))
+}
 
 const checkFunction = (option: string, value: unknown, allowed = "a function") =>
   value === undefined || typeof value === "function"
@@ -144,6 +176,9 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
     if (options.failover !== undefined && typeof options.failover.verdict !== "function") {
       return yield* OptionCheck.refuse("failover", options.failover, "a FailoverPolicy, such as FailoverPolicy.strict")
     }
+    if (options.pricing !== undefined && typeof options.pricing.costOf !== "function") {
+      return yield* OptionCheck.refuse("pricing", options.pricing, "a Pricing, such as Pricing.make({ prices })")
+    }
     yield* checkFunction("onEvent", options.onEvent)
     if (typeof options.fallback !== "string") yield* checkFunction("fallback", options.fallback, "a text or a function")
     const { budget = {}, ...retryOptions } = options.retry ?? {}
@@ -154,6 +189,9 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
       hedge: options.hedge === undefined ? undefined : yield* resolveHedge(options.hedge, "hedge"),
       fallback: options.fallback,
       cache: options.cache,
+      pricing: options.pricing ?? ofVendors,
+      maxCost: options.maxCost === undefined ? undefined : yield* OptionCheck.positive("maxCost", options.maxCost),
+      metrics: yield* OptionCheck.oneOf("metrics", options.metrics ?? false, [true, false]),
       breaker: options.breaker ?? {},
       limits: yield* Limits.check(options.limits ?? {}, "limits"),
       timeouts,

@@ -62,6 +62,7 @@ export const make = <A>(
     obstacle: Chat.obstacleTo(request),
     hasToolResults: () => Chat.hasToolResults(request),
     tokens: Chat.make(request).tokens,
+    expected: Chat.make(request).expected,
     mayRetry: (error) => repair || !(error._tag === "InvalidResponseError" && error.reason === "schema"),
     send: (stages, call, begun, time) => {
       const { name } = stages.provider

@@ -55,7 +55,7 @@ export const make = (options: Resolved): Search => {
       current = member
       return member.ask(call, job, countLeft(candidates.slice(position + 1), job), claim)
     }
-    return hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
+    const raced = hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
       ...searchOptions(call, candidates),
       delay: () => current && rule.delayMillis(current.record.latency),
       maxHedges: rule.maxHedges,
@@ -64,9 +64,14 @@ export const make = (options: Resolved): Search => {
         Effect.map(countLeft(candidates.slice(position, position + 1), job), (count) => count > 0),
       onHedge: (from, to) => tell(call, (facts) => ({ _tag: "Hedged", ...facts, from: nameAt(from), to: nameAt(to) })),
       onHedgeLost: (position) => {
-        const attempt = candidates[position]?.noteLost(call)
+        const attempt = candidates[position]?.noteLost(call, job)
         return tell(call, (facts) => ({ _tag: "HedgeLost", ...facts, provider: nameAt(position), attempt }))
       }
+    })
+    // Those that lost are in the story only now that the race is over.
+    return Effect.map(raced, (answer) => {
+      const cost = Call.costOf(call)
+      return cost === undefined ? answer : { ...answer, cost }
     })
   }
 

@@ -2,6 +2,7 @@
 import type { Effect } from "effect"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { CandidateError, ProviderError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as RetryBudget from "../pipeline/RetryBudget.ts"
 import type * as Watch from "../pipeline/Watch.ts"
@@ -37,6 +38,8 @@ export interface Job<out A extends Answer> {
   readonly obstacle: (provider: Provider) => ProviderError | undefined
   /** Whether it goes on from what tools have done. */
   readonly hasToolResults: () => boolean
+  /** What it will use at least. */
+  readonly expected: () => Usage
   /** About how many tokens it will use. */
   readonly tokens: (estimate: Guard["estimateTokens"]) => number
   /** Whether a failure may be tried again that the failure table would have tried again. */

@@ -9,6 +9,7 @@ import { type Hooks, retry } from "../pipeline/Retry.ts"
 import type * as Attempt from "./Attempt.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
+import * as Cost from "./Cost.ts"
 import * as Limits from "./Limits.ts"
 import type { Answer, Job, Stages } from "./Stages.ts"
 import * as Timeouts from "./Timeouts.ts"
@@ -47,7 +48,7 @@ export interface Visits {
     claim?: () => boolean
   ) => Effect.Effect<A, CandidateError>
   /** Notes that another provider was faster; gives the number of the attempt that was under way. */
-  readonly noteLost: (call: Call.Call) => number | undefined
+  readonly noteLost: (call: Call.Call, job: Job<Answer>) => number | undefined
   /** Takes one from what may be retried and hedged; `false` if there is nothing left. */
   readonly mayRepeat: (nowMillis: number) => boolean
   /** Notes in the story of the call that, and why, the provider did not answer it. */
@@ -79,6 +80,9 @@ export const make = (stages: Stages): Visits => {
     const { call } = visit
     const inLineMillis = room === undefined ? 0 : Duration.toMillis(room.waited)
     const hold = room?.hold
+    const tooExpensive =
+      call.maxCost === undefined ? undefined : Cost.obstacleTo(call, provider, options.pricing, visit.job.expected())
+    if (tooExpensive !== undefined) return stopped(visit, tooExpensive)
     if (call.deadline === undefined && call.timeouts === undefined) {
       return sendWithin(visit, inLineMillis, hold === undefined ? untimed : { ...untimed, hold })
     }
@@ -117,17 +121,24 @@ export const make = (stages: Stages): Visits => {
         ),
         "ThrottledError",
         (throttled) => {
-          rejected(call, visit.number, throttled)
-          visit.isOver = true
-          // Throttled before a retry, the provider's own last failure is what counts, for the circuit and the caller.
           if (call.hub.isHeard()) {
             const { wait } = throttled
             call.hub.tell({ _tag: "Throttled", ...Call.factsOf(call), provider: name, wait, error: throttled })
           }
-          return Effect.fail(visit.lastError ?? throttled)
+          return stopped(visit, throttled)
         }
       )
     )
+  }
+
+  /**
+   * Ends a visit for a reason of our own. Where that stops a retry, the provider's own last failure is what counts, for
+   * the circuit and the caller.
+   */
+  const stopped = <A extends Answer>(visit: Visit<A>, error: CandidateError) => {
+    rejected(visit.call, visit.number, error)
+    visit.isOver = true
+    return Effect.fail(visit.lastError ?? error)
   }
 
   const rejected = (call: Call.Call, number: number, error: CandidateError): void => {
@@ -203,10 +214,18 @@ export const make = (stages: Stages): Visits => {
       )
     },
     mayRepeat,
-    noteLost: (call) => {
+    noteLost: (call, job) => {
       const begun = call.underWay?.get(name)
       if (begun === undefined || begun.isOver) return undefined
-      Call.end(call, provider, begun, { nowMillis: Call.nowOf(call), outcome: "hedge-lost" })
+      // It has been asked, and will be billed at least for what it has read.
+      const usage = { ...job.expected(), outputTokens: 0 }
+      const cost = Cost.of(options.pricing, provider, usage, undefined, begun.wallMillis)
+      if (cost !== undefined) stages.record.cost += cost
+      Call.end(call, provider, begun, {
+        nowMillis: Call.nowOf(call),
+        outcome: "hedge-lost",
+        ...(cost === undefined ? {} : { usage, cost, estimated: true })
+      })
       return begun.number
     },
     noteFailure: (call, error) => {

@@ -55,10 +55,13 @@ const lacking = (what: string): Obstacle => ({ isTooLong: false, what })
 export const charactersPerToken = 4.5
 
 /** At least about so many tokens are in a request, and wanted for its answer. */
-export const estimateTokens = ({ system, messages, maxTokens }: ChatRequest): number => {
+export const estimateTokens = (request: ChatRequest): number =>
+  Math.floor(charactersOf(request) / charactersPerToken) + (request.maxTokens ?? 0)
+
+/** How many characters of text a request holds. */
+export const charactersOf = ({ system, messages }: ChatRequest): number => {
   const length = (content: Content) => textOf(content).length
-  const characters = messages.reduce((sum, { content }) => sum + length(content), system?.length ?? 0)
-  return Math.floor(characters / charactersPerToken) + (maxTokens ?? 0)
+  return messages.reduce((sum, { content }) => sum + length(content), system?.length ?? 0)
 }
 
 const flags = ["tools", "images", "files", "jsonSchema", "streaming", "prefill"] as const

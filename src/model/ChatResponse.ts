@@ -51,6 +51,8 @@ export interface ChatResponse extends ProviderAnswer {
   readonly latency: Duration.Duration
   /** Every attempt of the call, in order; the last is the one that answered. */
   readonly attempts: ReadonlyArray<Attempt>
+  /** What all attempts of the call cost, in US dollars, as far as their prices are known; absent where none is. */
+  readonly cost?: number | undefined
   /** Whether the answer comes from an earlier call, or from one that somebody else had under way. */
   readonly cached: boolean
   /** Set on a cached answer that is too old and was given because every provider failed. */

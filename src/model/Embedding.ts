@@ -45,6 +45,8 @@ export interface EmbeddingResponse extends ProviderEmbeddings {
   readonly latency: Duration.Duration
   /** Every attempt of the call, in order. */
   readonly attempts: ReadonlyArray<Attempt>
+  /** What they cost, in US dollars, as far as their prices are known; absent where none is. */
+  readonly cost?: number | undefined
 }
 
 /** Looks at a request before anybody is asked. The left side names the value and what is allowed. */

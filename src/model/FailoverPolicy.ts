@@ -48,6 +48,7 @@ export const failureTable = {
   "CustomProviderError:retryable": row("yes", true, "counts"),
   ThrottledError: row("no", true, "ignored"),
   CircuitOpenError: row("no", true, "ignored"),
+  CostLimitError: row("no", true, "ignored"),
   DeadlineExceededError: row("no", false, "ignored")
 } as const satisfies Record<string, Verdict>
 

@@ -25,6 +25,10 @@ export interface Attempt {
   /** Until the first content of a streamed answer. */
   readonly timeToFirstToken?: Duration.Duration | undefined
   readonly usage?: Usage | undefined
+  /** What it cost, in US dollars; absent where that is not known. */
+  readonly cost?: number | undefined
+  /** Whether usage and cost are estimated from the length of the texts, for the answer did not come to its end. */
+  readonly estimated?: boolean | undefined
 }
 
 const common = {
@@ -243,6 +247,13 @@ export class CircuitOpenError extends failure<CircuitOpenError>()(
   "circuit open"
 ) {}
 
+/** The call may not spend more: `maxCost` is its limit and `spent` what it has spent, both in US dollars. */
+export class CostLimitError extends failure<CostLimitError>()(
+  "CostLimitError",
+  { maxCost: Schema.Number, spent: Schema.Number },
+  "too expensive"
+) {}
+
 /** The call's time budget is used up. */
 export class DeadlineExceededError extends failure<DeadlineExceededError>()(
   "DeadlineExceededError",
@@ -283,7 +294,7 @@ export type ProviderError =
   | CustomProviderError
 
 /** Why one candidate of a call did not answer. */
-export type CandidateError = ProviderError | ThrottledError | CircuitOpenError
+export type CandidateError = ProviderError | ThrottledError | CircuitOpenError | CostLimitError
 
 /** Nobody answered. */
 export class AllProvidersFailedError extends Schema.TaggedError<AllProvidersFailedError>(
@@ -356,6 +367,7 @@ const classes = [
   CustomProviderError,
   ThrottledError,
   CircuitOpenError,
+  CostLimitError,
   DeadlineExceededError,
   UnknownProviderError,
   AllProvidersFailedError,

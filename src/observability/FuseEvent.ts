@@ -170,6 +170,8 @@ export interface CallSucceeded extends FactOfCall {
   /** From the beginning of the attempt that answered to its first content; undefined where it was not streamed. */
   readonly timeToFirstToken: Duration.Duration | undefined
   readonly usage: Usage | undefined
+  /** What all its attempts cost, in US dollars, as far as their prices are known. */
+  readonly cost: number | undefined
 }
 
 /** A call failed. */

@@ -66,7 +66,16 @@ const make = Effect.fnUntraced(function* (options: Options) {
       EventStream.open(AnthropicStream.make(reading, changes), open({ stream: true, ...body }))
     )
   const capabilities = { ...defaultsOf(model), ...options.capabilities }
-  return Provider.make({ name, model, limits, timeout, capabilities, complete, stream })
+  return Provider.make({
+    name,
+    model,
+    vendor: options.baseUrl ?? "anthropic",
+    limits,
+    timeout,
+    capabilities,
+    complete,
+    stream
+  })
 })
 
 /** Newer models refuse to go on from an assistant message; what else differs from model to model is the user's to say. */

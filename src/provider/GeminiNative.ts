@@ -38,6 +38,7 @@ const make = Effect.fnUntraced(function* (options: Endpoint.VendorOptions) {
   return Provider.make({
     name,
     model,
+    vendor: options.baseUrl ?? "gemini-native",
     limits,
     timeout,
     capabilities,

@@ -52,7 +52,7 @@ interface Own extends Omit<Options, keyof OpenAiDialect.Dialect> {
  * option, its value and what is allowed.
  */
 export const make = (options: Options): ReturnType<VendorTag.Make<Options>> =>
-  build(options, { ...options, apiKey: undefined, headers: undefined })
+  build(options, { ...options, apiKey: undefined, headers: undefined }, options.baseUrl)
 
 /** A class to extend, one per vendor: `class Groq extends OpenAiCompatible.Service<Groq>()({ name, baseUrl, apiKey }) {}`. */
 export const Service =
@@ -65,9 +65,13 @@ export const makeFor = (
   vendor: Vendor<string>,
   options: Endpoint.VendorOptions & Pick<Own, "embeddingBaseUrl">
 ): ReturnType<VendorTag.Make<Endpoint.VendorOptions>> =>
-  build({ ...options, name: options.name ?? vendor.name, baseUrl: options.baseUrl ?? vendor.baseUrl }, vendor)
+  build(
+    { ...options, name: options.name ?? vendor.name, baseUrl: options.baseUrl ?? vendor.baseUrl },
+    vendor,
+    options.baseUrl ?? vendor.name
+  )
 
-const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>) {
+const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>, pricedAs: string) {
   const { name, model, limits, timeout } = options
   const endpoint = yield* endpointOf(options, vendor, "/chat/completions")
   yield* OpenAiDialect.check(vendor, name)
@@ -100,6 +104,7 @@ const build = Effect.fnUntraced(function* (options: Own, vendor: Vendor<string>)
   return Provider.make({
     name,
     model,
+    vendor: pricedAs,
     limits,
     timeout,
     capabilities,

@@ -59,6 +59,11 @@ export interface Settings {
   readonly name: string
   /** The model that is asked, for the response where the provider does not report one. */
   readonly model?: string | undefined
+  /**
+   * Whose prices apply: a vendor such as `"groq"`, or the address that is asked. Default: nobody's; the vendors' classes
+   * set it.
+   */
+  readonly vendor?: string | undefined
   /** The provider's own limits; each that is set wins over the options' `limits`. */
   readonly limits?: Limits | undefined
   /** The most that one attempt may take; wins over the options' `timeouts.attempt`. */
@@ -105,6 +110,7 @@ export interface Provider extends Settings {
 class Value extends Effectable.Class<Provider> implements Provider {
   readonly name: string
   readonly model: string | undefined
+  readonly vendor: string | undefined
   readonly limits: Limits | undefined
   readonly timeout: Duration.DurationInput | undefined
   readonly capabilities: Capabilities | undefined
@@ -119,6 +125,7 @@ class Value extends Effectable.Class<Provider> implements Provider {
     super()
     this.name = provider.name
     this.model = provider.model
+    this.vendor = provider.vendor
     this.limits = provider.limits
     this.timeout = provider.timeout
     this.capabilities = provider.capabilities

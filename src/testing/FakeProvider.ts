@@ -34,6 +34,7 @@ export interface Options extends Omit<Settings, "name"> {
 export class FakeProvider extends Effectable.Class<Provider> implements Provider {
   readonly name: string
   readonly model: string | undefined
+  readonly vendor: string | undefined
   readonly limits: Settings["limits"]
   readonly timeout: Settings["timeout"]
   readonly capabilities: Settings["capabilities"]
@@ -50,6 +51,7 @@ export class FakeProvider extends Effectable.Class<Provider> implements Provider
     super()
     this.name = name
     this.model = options.model
+    this.vendor = options.vendor
     this.limits = options.limits
     this.timeout = options.timeout
     this.capabilities = options.capabilities

@@ -69,11 +69,7 @@ describe("servedFromCache", () => {
   })
 
   it("costs nothing, where costs are told", () => {
-    const costs = [0.25, { input: 0.1, output: 0.15, currency: "USD" }].map(
-      (cost) => servedFromCache({ ...response, cost }, Duration.zero).cost
-    )
-
-    assert.deepStrictEqual(costs, [0, { input: 0, output: 0, currency: "USD" }])
+    assert.strictEqual(servedFromCache({ ...response, cost: 0.25 }, Duration.zero).cost, 0)
     assert.notProperty(servedFromCache(response, Duration.zero), "cost")
   })
 })

@@ -1,0 +1,172 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Either, Fiber, TestClock } from "effect"
+import { CostLimitError, FuseClient, Groq, type Options, Pricing, StreamInterruptedError } from "llmfuse"
+import { FakeHttp, FakeProvider } from "llmfuse/testing"
+import { outage } from "./errors.ts"
+import { collect, makeFuse } from "./fuse.ts"
+
+/** A dollar for a million tokens read, ten for a million written. */
+const pricing = Either.getOrThrow(
+  Pricing.check({ prices: { "cheap/*": { input: 1, output: 10 }, "dear/*": { input: 100, output: 1000 } } }, "pricing")
+)
+
+const usage = { inputTokens: 1000, outputTokens: 100 }
+
+const priced = (name: string, more: Partial<Parameters<typeof FakeProvider.make>[1]> = {}) =>
+  FakeProvider.make(name, { model: "m", reply: { text: `from ${name}`, usage }, ...more })
+
+describe("what a call costs", () => {
+  it.effect("is in its attempt, its response, its event and the provider's health", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [priced("cheap")], pricing })
+
+      const response = yield* fuse.ask("hi")
+      yield* fuse.ask("hi")
+
+      assert.approximately(response.cost ?? 0, 0.002, 1e-12)
+      assert.approximately(response.attempts[0]?.cost ?? 0, 0.002, 1e-12)
+      const told = fuse.events.find((event) => event._tag === "CallSucceeded")
+      assert.strictEqual(told?.cost, response.cost)
+      const [health] = yield* fuse.health
+      assert.approximately(health?.cost ?? 0, 0.004, 1e-12)
+    })
+  )
+
+  it.effect("is unknown, not zero, where no price or no usage is known", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [priced("unknown"), FakeProvider.make("cheap")], pricing })
+
+      const withoutPrice = yield* fuse.ask("hi")
+      const withoutUsage = yield* fuse.ask("hi", { providers: ["cheap"] })
+
+      assert.deepStrictEqual([withoutPrice.cost, withoutUsage.cost], [undefined, undefined])
+    })
+  )
+
+  it.effect("of a stream that broke is estimated from its text, and marked so", () =>
+    Effect.gen(function* () {
+      const cut = priced("dear", {
+        streams: [["x".repeat(450), new StreamInterruptedError({ provider: "dear", partial: "" })]]
+      })
+      const fuse = yield* makeFuse({
+        providers: [cut, priced("cheap")],
+        pricing,
+        recovery: "restart",
+        retry: { maxAttempts: 1 }
+      })
+
+      yield* collect(fuse.stream("y".repeat(900)))
+
+      const finished = fuse.events.find((event) => event._tag === "CallSucceeded")
+      // 200 tokens read at 100 and 100 written at 1000 dollars a million, and the answer that came in the end.
+      assert.approximately(finished?.cost ?? 0, 0.02 + 0.1 + 0.002, 1e-9)
+    })
+  )
+
+  it.effect("counts a hedge that lost for what it has read", () =>
+    Effect.gen(function* () {
+      const slow = priced("dear", { latency: "1 hour" })
+      const fuse = yield* makeFuse({ providers: [slow, priced("cheap")], pricing, hedge: { delay: "1 second" } })
+
+      const response = yield* fuse.ask("y".repeat(450))
+
+      const [lost] = response.attempts
+      assert.deepInclude(lost ?? {}, { outcome: "hedge-lost", estimated: true })
+      assert.approximately(lost?.cost ?? 0, 0.01, 1e-9)
+      assert.approximately(response.cost ?? 0, 0.012, 1e-9)
+    })
+  )
+
+  it.effect("of embeddings is known too", () =>
+    Effect.gen(function* () {
+      const cheap = FakeProvider.make("cheap", {
+        model: "m",
+        embed: ({ input }) => ({ embeddings: input.map(() => [1]), usage: { inputTokens: 1_000_000, outputTokens: 0 } })
+      })
+      const fuse = yield* makeFuse({ providers: [cheap], pricing })
+
+      const response = yield* fuse.embed("hi")
+
+      assert.deepStrictEqual([response.attempts[0]?.cost, response.cost], [1, 1])
+    })
+  )
+
+  it("comes from the vendors' published prices unless others are given", async () => {
+    const http = FakeHttp.make(() => ({
+      body: {
+        id: "1",
+        model: "llama-3.3-70b-versatile",
+        choices: [{ message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+        usage: { prompt_tokens: 1_000_000, completion_tokens: 0 }
+      }
+    }))
+    const client = FuseClient.make({
+      providers: [Groq.make({ model: "llama-3.3-70b-versatile", apiKey: "key" })],
+      httpClient: http.layer
+    })
+
+    await client.complete("warm up").catch(() => undefined)
+    const { cost } = await client.complete("hi", { maxCost: 10 })
+    await client.close()
+
+    assert.isAbove(cost ?? 0, 0.1)
+  })
+})
+
+describe("the most that a call may spend", () => {
+  it.effect("stops an attempt that would exceed it; a cheaper provider is asked", () =>
+    Effect.gen(function* () {
+      const dear = priced("dear")
+      const fuse = yield* makeFuse({ providers: [dear, priced("cheap")], pricing })
+
+      const response = yield* fuse.ask(
+        { messages: [{ role: "user", content: "hi" }], maxTokens: 100 },
+        { maxCost: 0.05 }
+      )
+
+      assert.strictEqual(response.provider, "cheap")
+      assert.strictEqual(dear.calls, 0)
+      assert.instanceOf(response.attempts[0]?.error, CostLimitError)
+    })
+  )
+
+  it.effect("stops retries when it is spent, and the provider's own error stands", () =>
+    Effect.gen(function* () {
+      const cut = priced("dear", {
+        streams: Array.from({ length: 5 }, () => [
+          "x".repeat(450),
+          new StreamInterruptedError({ provider: "dear", partial: "" })
+        ])
+      })
+      const fuse = yield* makeFuse({ providers: [cut], pricing, recovery: "restart", maxCost: 0.15 })
+
+      const { error } = yield* collect(fuse.stream("hi"))
+
+      // Each broken stream costs 0.1: the second is begun with 0.1 spent, the third is not.
+      assert.strictEqual(cut.streamed.opened, 2)
+      assert.include(`${error}`, "StreamInterruptedError")
+    })
+  )
+
+  it.effect("lets everything go that has no price", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [priced("unknown")], pricing, maxCost: 0.000001 })
+
+      assert.strictEqual((yield* fuse.ask("hi")).provider, "unknown")
+    })
+  )
+
+  it.effect("is refused by name where it is none", () =>
+    Effect.gen(function* () {
+      for (const maxCost of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, true]) {
+        const options = { providers: [priced("cheap")], maxCost } as Options<readonly [FakeProvider]>
+        const error = yield* Effect.flip(makeFuse(options))
+        assert.include(`${error}`, `maxCost is ${maxCost}`)
+      }
+      const fuse = yield* makeFuse({ providers: [priced("cheap", { errors: outage("cheap", 1) })] })
+      const fiber = yield* Effect.fork(Effect.flip(fuse.complete("hi", { maxCost: -1 })))
+      yield* TestClock.adjust("1 second")
+      assert.include((yield* Fiber.join(fiber)).message, "maxCost is -1")
+    })
+  )
+})
