@@ -315,7 +315,8 @@ describe("labels", () => {
     callId: "a",
     attempt: 1,
     latency: Duration.seconds(1),
-    timeToFirstToken: undefined
+    timeToFirstToken: undefined,
+    cost: undefined
   } as const
 
   it("name a hundred models and no more", () => {

@@ -9,6 +9,7 @@ import * as Prometheus from "../../src/observability/Prometheus.ts"
 import { render } from "../../src/observability/PrometheusText.ts"
 import { outage } from "../errors.ts"
 import { makeFuse } from "../fuse.ts"
+import { everything } from "./everything.ts"
 import { parse } from "./exposition.ts"
 import { ownLabel } from "./series.ts"
 
@@ -16,42 +17,7 @@ const why = obstacle()
 if (why !== undefined) console.warn(`skipped: ${why}`)
 
 const at = DateTime.unsafeMake(0)
-const usage = { inputTokens: 12, outputTokens: 3000 }
 const awkward = 'a "quoted"\\\nname, {with} = é'
-
-/** Events that touch every metric. */
-const everything = (provider: string): ReadonlyArray<Parameters<ReturnType<typeof Metrics.listener>>[0]> => {
-  const error = outage(provider, 1)[0] as never
-  const call = { at, callId: "a" }
-  const duration = Duration.millis(50)
-  const measured = { timeToFirstToken: Duration.millis(30), cost: 0.002 }
-  return [
-    { _tag: "CallStarted", ...call, operation: "complete", tag: undefined },
-    { _tag: "AttemptStarted", ...call, provider, attempt: 1, waited: Duration.zero },
-    { _tag: "AttemptFailed", ...call, provider, attempt: 1, duration, error },
-    { _tag: "RetryScheduled", ...call, provider, attempt: 1, delay: duration, error },
-    { _tag: "Throttled", ...call, provider, error, wait: duration },
-    { _tag: "FailedOver", ...call, from: provider, to: "gemini", error },
-    { _tag: "Hedged", ...call, from: provider, to: "gemini" },
-    { _tag: "StreamRestarted", ...call, from: provider, to: "gemini", error },
-    { _tag: "FallbackUsed", ...call, error },
-    { _tag: "ServedFromCache", ...call, provider, ageMillis: 1, isStale: true },
-    { _tag: "RateLowered", ...call, provider, from: undefined, to: 30 },
-    { _tag: "CircuitClosed", ...call, provider },
-    { _tag: "AttemptStarted", ...call, provider: "gemini", attempt: 1, waited: Duration.zero },
-    {
-      _tag: "CallSucceeded",
-      ...call,
-      provider: "gemini",
-      attempt: 1,
-      model: "flash",
-      latency: duration,
-      usage,
-      ...measured
-    },
-    { _tag: "EventsDropped", count: 3 }
-  ]
-}
 
 const exposed = (label: Readonly<Record<string, string>>) =>
   Effect.map(Prometheus.text, (text) => ({
