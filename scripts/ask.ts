@@ -4,11 +4,11 @@ import { type ClientProvider, ConfigurationError, FuseClient, isLlmFuseError } f
 import { readDotEnv } from "./demo/dotEnv.ts"
 import { failureLines } from "./demo/failure.ts"
 import { demonstrateOutage } from "./demo/outage.ts"
-import { printAnswer, say } from "./demo/output.ts"
+import { beForMachines, printAnswer, say } from "./demo/output.ts"
 import { makeTrail } from "./demo/trail.ts"
 import { keyVariables, providersFrom } from "./demo/vendors.ts"
 
-const usage = `Usage: npm start -- "Your question"
+const usage = `Usage: npm start -- [--json] "Your question"
 
 Asks the providers whose API keys are set, in the order of this list, until one answers:
   ${keyVariables.join("\n  ")}
@@ -17,23 +17,25 @@ another model, GROQ_BASE_URL, GEMINI_BASE_URL, ... another address. Without any 
 
 The answer goes to stdout, the trail of attempts to stderr; npm adds lines of its own to stdout unless it is silent:
   npm --silent start -- "Your question" > answer.txt
+With --json everything goes to stdout as lines of JSON: each event as it happens, then the answer.
 Exit codes: 0 answered, 1 nobody answered, 2 wrong usage.`
 
 /** What the arguments ask for. */
 type Command =
-  | { readonly _tag: "Ask"; readonly question: string }
+  | { readonly _tag: "Ask"; readonly question: string; readonly isForMachines: boolean }
   | { readonly _tag: "Help" }
   | { readonly _tag: "Wrong"; readonly reason: string }
 
 const readArguments = (args: Array<string>): Command => {
   try {
     const help = { type: "boolean", short: "h" } as const
-    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { help } })
+    const json = { type: "boolean" } as const
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { help, json } })
     const [question = "", ...others] = positionals
     if (values.help) return { _tag: "Help" }
     if (question.trim() === "") return { _tag: "Wrong", reason: "There is no question." }
     if (others.length > 0) return { _tag: "Wrong", reason: "One question at a time: put it in quotes." }
-    return { _tag: "Ask", question }
+    return { _tag: "Ask", question, isForMachines: values.json === true }
   } catch (error) {
     return { _tag: "Wrong", reason: `${(error as Error).message.split(". ", 1)[0]}.` }
   }
@@ -71,6 +73,7 @@ const main = async (args: Array<string>): Promise<number> => {
       say(`${command.reason}\nUsage: npm start -- "Your question"   (--help tells more)`)
       return 2
     case "Ask": {
+      if (command.isForMachines) beForMachines()
       const stop = new AbortController()
       process.once("SIGINT", () => stop.abort())
       return answer(command.question, stop.signal)

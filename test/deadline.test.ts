@@ -48,6 +48,23 @@ describe("a deadline within and around calls", () => {
     })
   )
 
+  it.effect("that ends an attempt leaves it in the story, and names its provider", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [FakeProvider.make("slow", { latency: "1 hour" })] })
+
+      const fiber = yield* Effect.fork(Effect.flip(fuse.complete("hi", { deadline: "3 seconds" })))
+      yield* TestClock.adjust("3 seconds")
+      const error = yield* Fiber.join(fiber)
+
+      assert.instanceOf(error, DeadlineExceededError)
+      assert.strictEqual(error.provider, "slow")
+      assert.deepStrictEqual(
+        error.attempts.map(({ provider, outcome, duration }) => [provider, outcome, Duration.toMillis(duration)]),
+        [["slow", "interrupted", 3000]]
+      )
+    })
+  )
+
   it.effect("around calls, by withDeadline, ends them with what they know", () =>
     Effect.gen(function* () {
       const fuse = yield* makeFuse({ providers: [FakeProvider.make("slow", { latency: "1 hour" })] })

@@ -2,10 +2,13 @@
 import { DateTime, Duration } from "effect"
 import type { FuseEvent } from "../../src/index.ts"
 import { reasonOf } from "./failure.ts"
-import { paint, say } from "./output.ts"
+import { printEvent } from "./json.ts"
+import { areMachinesServed, paint, say } from "./output.ts"
 
-/** A listener for `onEvent` that prints what happens. It follows one call at a time. */
-export const makeTrail = (): ((event: FuseEvent) => void) => {
+/** A listener for `onEvent` that prints what happens: for people, one call at a time, or for machines. */
+export const makeTrail = (): ((event: FuseEvent) => void) => (areMachinesServed() ? printEvent : makeLines())
+
+const makeLines = (): ((event: FuseEvent) => void) => {
   let startedMillis = 0
   const afterwards: Array<string> = []
   return (event) => {

@@ -76,6 +76,7 @@ export const make = (
         tag,
         stream: outlet === undefined ? undefined : CallStream.make(recovery, outlet),
         attempts: [],
+        current: undefined,
         underWay: hedge === undefined ? undefined : new Map()
       }
       const running = Either.isLeft(input)
@@ -165,6 +166,7 @@ const tellIfFallback = (call: Call.Call, error: LlmFuseError | FallbackError): L
   error._tag === "FallbackError" ? Call.tell(call, error) : error
 
 const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): DeadlineExceededError => {
+  Call.breakOff(call)
   const millis = Math.max(0, Math.round(atMillis - call.startMillis))
   const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
   const message = `no answer within the deadline of ${millis} ms`

@@ -46,7 +46,9 @@ export interface Call {
   readonly stream: CallStream | undefined
   /** Grows as the call goes on; the response and the errors hold this very list. */
   readonly attempts: Array<Attempt>
-  /** The attempts under way, by provider; only a call that hedges needs to know. */
+  /** The last attempt to begin. */
+  current: Begun | undefined
+  /** The attempts under way, by provider; only a call that hedges has more than one. */
   readonly underWay: Map<string, Begun> | undefined
 }
 
@@ -70,6 +72,7 @@ export const whole = (millis: number): Duration.Duration => Duration.millis(Math
 
 /** An attempt under way. */
 export interface Begun {
+  readonly provider: Provider
   readonly number: number
   readonly wallMillis: number
   /** Monotonic time. */
@@ -84,7 +87,14 @@ export interface Begun {
 }
 
 /** Notes that an attempt begins. The first one, if nothing was waited for, begins with the call. */
-export const begin = (call: Call, number: number, waitedMillis: number, claim?: () => boolean): Begun => ({
+export const begin = (
+  call: Call,
+  provider: Provider,
+  number: number,
+  waitedMillis: number,
+  claim?: () => boolean
+): Begun => ({
+  provider,
   number,
   wallMillis: call.clock.unsafeCurrentTimeMillis(),
   millis: isFirst(call, number, waitedMillis) ? call.startMillis : nowOf(call),
@@ -151,6 +161,14 @@ export const costOf = ({ attempts }: Pick<Call, "attempts">): number | undefined
   let sum: number | undefined
   for (const { cost } of attempts) if (cost !== undefined) sum = (sum ?? 0) + cost
   return sum
+}
+
+/** Notes that the call has ended while attempts of it were under way. */
+export const breakOff = (call: Call): void => {
+  const { current, underWay } = call
+  for (const begun of underWay?.values() ?? (current === undefined ? [] : [current])) {
+    if (!begun.isOver) end(call, begun.provider, begun, { nowMillis: nowOf(call), outcome: "interrupted" })
+  }
 }
 
 const noToolCalls: ReadonlyArray<ToolCall> = Object.freeze([])

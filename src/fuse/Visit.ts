@@ -95,8 +95,9 @@ export const make = (stages: Stages): Visits => {
   const sendWithin = <A extends Answer>(visit: Visit<A>, inLineMillis: number, time: Attempt.Time) => {
     const { call } = visit
     visit.number += 1
-    const begun = Call.begin(call, visit.number, visit.backoffMillis + inLineMillis, visit.claim)
+    const begun = Call.begin(call, provider, visit.number, visit.backoffMillis + inLineMillis, visit.claim)
     visit.begun = begun
+    call.current = begun
     call.underWay?.set(name, begun)
     if (call.hub.isHeard()) {
       const waited = Call.whole(begun.waitedMillis)
@@ -142,7 +143,7 @@ export const make = (stages: Stages): Visits => {
   }
 
   const rejected = (call: Call.Call, number: number, error: CandidateError): void => {
-    const begun = Call.begin(call, number, 0)
+    const begun = Call.begin(call, provider, number, 0)
     Call.end(call, provider, begun, { nowMillis: begun.millis, outcome: "rejected", error })
   }
 

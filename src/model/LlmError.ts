@@ -5,9 +5,9 @@ import type { Usage } from "./Usage.ts"
 
 /**
  * How one attempt ended. `rejected`: nothing was sent, because the circuit was open or our own limiter had no room;
- * `hedge-lost`: another provider that was asked at the same time was faster.
+ * `hedge-lost`: another provider that was asked at the same time was faster; `interrupted`: the call's deadline ended it.
  */
-export type AttemptOutcome = "success" | "failure" | "rejected" | "hedge-lost"
+export type AttemptOutcome = "success" | "failure" | "rejected" | "hedge-lost" | "interrupted"
 
 /** One entry of a call's story. */
 export interface Attempt {
