@@ -9,7 +9,7 @@ import {
   type MetricData,
   PeriodicExportingMetricReader
 } from "@opentelemetry/sdk-metrics"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { FakeProvider } from "llmfuse/testing"
 import * as Metrics from "../../src/observability/Metrics.ts"
 import { catalogue } from "../../src/observability/MetricsCatalogue.ts"
@@ -36,8 +36,12 @@ const exported = Effect.gen(function* () {
   for (const word of ["one", "two", "three"]) yield* fuse.ask(word)
 
   yield* Effect.promise(() => reader.forceFlush()).pipe(
-    Effect.provide(OtelMetrics.layer(() => reader)),
-    Effect.provide(Resource.layer({ serviceName: "test" }))
+    Effect.provide(
+      Layer.provide(
+        OtelMetrics.layer(() => reader),
+        Resource.layer({ serviceName: "test" })
+      )
+    )
   )
   return new Map(
     exporter
