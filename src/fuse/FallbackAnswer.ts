@@ -27,11 +27,16 @@ export const run = (
 ): Effect.Effect<FallbackValue, unknown> =>
   Effect.suspend(() => {
     const value = typeof fallback === "string" ? fallback : fallback(request, error)
-    return Effect.isEffect(value)
-      ? value
-      : Predicate.isPromiseLike(value)
-        ? Effect.tryPromise({ try: () => value, catch: (reason) => reason })
-        : Effect.succeed(value)
+    return Effect.isEffect(value) ? value : Predicate.isPromiseLike(value) ? settled(value) : Effect.succeed(value)
+  })
+
+/** What a promise comes to; a rejection is the failure as it is. */
+const settled = (value: PromiseLike<FallbackValue>): Effect.Effect<FallbackValue, unknown> =>
+  Effect.async((resume) => {
+    value.then(
+      (answer) => resume(Effect.succeed(answer)),
+      (reason) => resume(Effect.fail(reason))
+    )
   })
 
 /** The response that such a value is. */

@@ -1,5 +1,4 @@
 /** Counts calls and their attempts, from their beginning to their end. */
-import type { Duration } from "effect"
 import type {
   AttemptFailed,
   AttemptStarted,
@@ -14,12 +13,6 @@ import { type Instruments, other } from "./MetricsInstrument.ts"
 
 /** So many models have a name in labels; those beyond are called `other`. */
 export const modelLimit = 100
-
-/** What a success may tell beside its own fields. */
-interface Measured {
-  readonly timeToFirstToken?: Duration.Duration | undefined
-  readonly cost?: number | undefined
-}
 
 /** A listener that holds something of a call only until its end is told. */
 export const make = (
@@ -70,7 +63,7 @@ export const make = (
     for (const provider of course?.open.keys() ?? []) instruments.attempts(1, provider, "interrupted")
   }
 
-  const callSucceeded = (event: CallSucceeded & Measured) => {
+  const callSucceeded = (event: CallSucceeded) => {
     const { provider, model, latency, usage, timeToFirstToken, cost } = event
     const course = courses.get(event.callId)
     for (const open of Course.answered(course, event)) {

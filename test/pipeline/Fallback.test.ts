@@ -30,10 +30,13 @@ describe("fallback", () => {
 
   it.effect("when it fails too, the failure says both: what it failed with, and what had failed before", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(fallback((_: Down) => Effect.fail(new Error("no template")))(down))
+      const error = yield* Effect.flip(fallback((_: Down) => Effect.fail(new Down({ message: "no template" })))(down))
 
       assert.instanceOf(error, FallbackError)
-      assert.deepStrictEqual([error.cause, error.error], [new Down({ message: "down" }), new Error("no template")])
+      assert.deepStrictEqual(
+        [error.cause, error.error],
+        [new Down({ message: "down" }), new Down({ message: "no template" })]
+      )
       assert.strictEqual(error.message, "fallback: the fallback failed too: no template (after: down)")
     })
   )
