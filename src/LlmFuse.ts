@@ -109,7 +109,10 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
     const hub = yield* EventHub.make
     if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
     if (resolved.logs) hub.listen(yield* Logs.listener)
-    if (resolved.metrics) hub.listen(Metrics.listener({ modelOf: (name) => members.get(name)?.provider.model }))
+    if (resolved.metrics) {
+      const count = Metrics.listener({ modelOf: (name) => members.get(name)?.provider.model })
+      hub.listen(count, (dropped) => count({ _tag: "EventsDropped", count: dropped }))
+    }
     const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache)
     for (const input of options.providers) {
       const provider = yield* checkProvider(Effect.isEffect(input) ? yield* input : input)

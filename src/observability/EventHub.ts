@@ -17,8 +17,8 @@ export interface EventHub {
   readonly isHeard: () => boolean
   /** Tells all listeners, at once and in order. What a listener throws is lost. */
   readonly tell: (event: FuseEvent) => void
-  /** Adds a listener; what it gives back takes it away. */
-  readonly listen: (listener: (event: FuseEvent) => void) => () => void
+  /** Adds a listener; what it gives back takes it away. `onDropped` is told how much a slow reader of `events` has missed. */
+  readonly listen: (listener: (event: FuseEvent) => void, onDropped?: (count: number) => void) => () => void
   /**
    * The events from the moment the stream is run. A reader that is slower than what happens holds nothing up: of what it
    * has not taken, the oldest are dropped, and `EventsDropped` says how many.
@@ -40,26 +40,30 @@ export const make: Effect.Effect<EventHub> = Effect.zipWith(
   (clock, own) => {
     const prefix = own.toString(36).padStart(6, "0")
     let calls = 0
-    let listeners: ReadonlyArray<(event: FuseEvent) => void> = []
+    let listeners: ReadonlyArray<Listener> = []
 
-    const listen: EventHub["listen"] = (listener) => {
-      const own = (event: FuseEvent) => listener(event)
+    const listen: EventHub["listen"] = (onEvent, onDropped) => {
+      const own = { onEvent, onDropped }
       listeners = [...listeners, own]
       return () => {
         listeners = listeners.filter((it) => it !== own)
       }
     }
 
+    const tellDropped = (count: number) => {
+      for (const { onDropped } of listeners) Either.try(() => onDropped?.(count))
+    }
+
     return {
       isHeard: () => listeners.length > 0,
       tell: (event) => {
-        for (const listener of listeners) Either.try(() => listener(event))
+        for (const { onEvent } of listeners) Either.try(() => onEvent(event))
       },
       listen,
       events: Stream.unwrapScoped(
         Effect.map(
           Effect.acquireRelease(
-            Effect.sync(() => reader(listen)),
+            Effect.sync(() => reader(listen, tellDropped)),
             ({ leave }) => Effect.sync(leave)
           ),
           ({ next }) => Stream.repeatEffectChunk(next)
@@ -74,8 +78,13 @@ export const make: Effect.Effect<EventHub> = Effect.zipWith(
   }
 )
 
+interface Listener {
+  readonly onEvent: (event: FuseEvent) => void
+  readonly onDropped: ((count: number) => void) | undefined
+}
+
 /** A listener that keeps what its reader has not taken yet, up to a limit. */
-const reader = (listen: EventHub["listen"]) => {
+const reader = (listen: EventHub["listen"], tellDropped: (count: number) => void) => {
   let waiting: Array<FuseEvent> = []
   let dropped = 0
   let wake: (() => void) | undefined
@@ -90,6 +99,7 @@ const reader = (listen: EventHub["listen"]) => {
   })
 
   const takeAll = (): Chunk.Chunk<ObservedEvent> => {
+    if (dropped > 0) tellDropped(dropped)
     const events: ReadonlyArray<ObservedEvent> =
       dropped === 0 ? waiting : [{ _tag: "EventsDropped", count: dropped }, ...waiting]
     waiting = []
