@@ -255,7 +255,7 @@ describe("retry", () => {
     })
   )
 
-  it.effect("interruption ends the wait at once and nothing more is run", () =>
+  it.effect("interruption ends the wait at once and nothing more is run (Polly#2375, openai-node#2580)", () =>
     Effect.gen(function* () {
       const { effect, ranAt } = failing(3)
       const fiber = yield* Effect.fork(retry(effect, yield* exact))

@@ -82,7 +82,7 @@ describe("RetryBudget", () => {
     })
   )
 
-  it.effect("a zero is a zero, not unset", () =>
+  it.effect("a zero is a zero, not unset (opossum#824)", () =>
     Effect.gen(function* () {
       const nothing = yield* RetryBudget.make({ share: 0, minimumPerSecond: 0 })
       const minimumOnly = yield* RetryBudget.make({ share: 0 })

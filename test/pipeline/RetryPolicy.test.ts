@@ -61,7 +61,7 @@ describe("RetryPolicy", () => {
     })
   )
 
-  it("never waits below zero or above the cap, for any policy and any attempt", () => {
+  it("never waits below zero or above the cap, for any policy and any attempt (Polly#1866, cockatiel#86, failsafe#215)", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 2 ** 31 - 1, noNaN: true }),
@@ -77,7 +77,7 @@ describe("RetryPolicy", () => {
     )
   })
 
-  it.effect("jittered waits stay within the cap to attempt 10,000", () =>
+  it.effect("jittered waits stay within the cap to attempt 10,000 (Polly#2163, failsafe#115)", () =>
     Effect.gen(function* () {
       const policy = yield* RetryPolicy.make({ maxAttempts: 10_001, baseDelay: 7, multiplier: 3, maxDelay: 5000 })
 
