@@ -125,7 +125,11 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
       }
       members.set(provider.name, yield* Member.make(provider, resolved, hub))
     }
-    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, hub)
+    const load = FuseOptions.loadOf(
+      resolved,
+      [...members.values()].map(({ provider }) => provider)
+    )
+    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, hub, load)
     return fromMembers(members, Search.make(resolved), answering, hub)
   })
 

@@ -37,12 +37,13 @@ export interface Answerer {
   ) => Answering<A>
 }
 
-/** What answers the calls of a service. */
+/** What answers the calls of a service; `load` fetches prices, where there are any to fetch. */
 export const make = (
   check: ReturnType<typeof CallCheck.make>,
   options: Resolved,
   kept: Kept | undefined,
-  hub: EventHub
+  hub: EventHub,
+  load: Effect.Effect<void> | undefined
 ): Answerer => {
   const begin = <In, A extends Told>(
     operation: Operation,
@@ -90,7 +91,6 @@ export const make = (
 
   /** The prices are loaded while the first provider works, or before it is asked where they may stop it. */
   const priced = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
-    const { load } = options.pricing
     if (load === undefined) return running
     if (call.maxCost !== undefined) return Effect.zipRight(load, running)
     if (isLoading) return running

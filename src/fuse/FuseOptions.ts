@@ -159,6 +159,13 @@ const ofVendors: Pricing = {
   costOf: (usage, answerer) => (answerer.vendor === undefined ? undefined : builtIn.costOf(usage, answerer))
 }
 
+/** What fetches the prices; `undefined` where there are none to fetch, or no provider to which they could apply. */
+export const loadOf = (
+  { pricing }: Pick<Resolved, "pricing">,
+  providers: ReadonlyArray<Provider>
+): Effect.Effect<void> | undefined =>
+  pricing === ofVendors && providers.every(({ vendor }) => vendor === undefined) ? undefined : pricing.load
+
 const checkFunction = (option: string, value: unknown, allowed = "a function") =>
   value === undefined || typeof value === "function"
     ? Either.right(undefined)
