@@ -8,7 +8,7 @@ import { beForMachines, printAnswer, say } from "./demo/output.ts"
 import { makeTrail } from "./demo/trail.ts"
 import { keyVariables, providersFrom } from "./demo/vendors.ts"
 
-const usage = `Usage: npm start -- [--json] "Your question"
+const usage = `Usage: npm start -- "Your question"
 
 Asks the providers whose API keys are set, in the order of this list, until one answers:
   ${keyVariables.join("\n  ")}

@@ -135,6 +135,23 @@ describe("ask: arguments", { timeout: 60_000 }, () => {
 })
 
 describe("ask: without a key", { timeout: 60_000 }, () => {
+  it("with --json prints every event and then the answer, a line of JSON each, and nothing else", async () => {
+    const { code, stdout, stderr } = await ask(["--json", "Why?"])
+
+    assert.strictEqual(code, 0)
+    assert.strictEqual(stderr, "")
+    const facts = stdout
+      .trim()
+      .split("\n")
+      .map((line): { readonly _tag: string; readonly callId?: string } => JSON.parse(line))
+    assert.strictEqual(facts.filter(({ _tag }) => _tag === "Answer").length, 5)
+    assert.includeMembers(
+      facts.map(({ _tag }) => _tag),
+      ["CallStarted", "RetryScheduled", "FailedOver", "CircuitOpened", "CircuitClosed", "StreamRestarted"]
+    )
+    assert.strictEqual(new Set(facts.flatMap(({ callId }) => callId ?? [])).size, 5)
+  })
+
   let demo: Awaited<ReturnType<typeof ask>>
   /** What came to stderr, in the pieces in which it came. */
   const pieces: Array<string> = []
