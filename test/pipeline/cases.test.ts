@@ -278,6 +278,23 @@ describe("cases: circuit breaker", () => {
     })
   )
 
+  it.effect("nor is the share of it that is left for the first of two providers (litellm#41223)", () =>
+    Effect.gen(function* () {
+      const slow = FakeProvider.make("slow", { latency: "5 seconds" })
+      const fuse = yield* makeFuse({
+        providers: [slow, FakeProvider.make("gemini")],
+        retry: { maxAttempts: 1 },
+        breaker: { failureThreshold: 1 }
+      })
+
+      const answer = yield* fuse.ask("hi", { deadline: "1 second" })
+
+      assert.strictEqual(answer.provider, "gemini")
+      assert.strictEqual(slow.requests.length, 1)
+      assert.strictEqual(yield* fuse.circuitState("slow"), "Closed")
+    })
+  )
+
   it.effect("a request that is wrong by itself never counts against the provider (litellm#42432)", () =>
     Effect.gen(function* () {
       const groq = FakeProvider.make("groq", { errors: times(20, () => badRequest("groq")) })
@@ -294,18 +311,19 @@ describe("cases: circuit breaker", () => {
   it.effect("through the whole pipeline too a call takes one permit (resilience4j#1003)", () =>
     Effect.gen(function* () {
       const groq = FakeProvider.make("groq", { errors: outage("groq", 1), latency: "1 second" })
-      const breaker = { failureThreshold: 1, resetTimeout: "1 hour", halfOpenCalls: 2 } as const
+      const breaker = { failureThreshold: 1, resetTimeout: "1 hour", halfOpenCalls: 3 } as const
       const fuse = yield* makeFuse({ providers: [groq], retry: { maxAttempts: 1 }, breaker })
       yield* Effect.exit(fuse.ask("hi"))
       yield* TestClock.adjust("1 hour")
 
-      const calls = yield* Effect.fork(Effect.all([fuse.complete("hi"), fuse.complete("hi")], { concurrency: 2 }))
+      const three = times(3, () => fuse.complete("hi"))
+      const calls = yield* Effect.fork(Effect.all(three, { concurrency: 3 }))
       yield* TestClock.adjust("1 second")
       const answers = yield* Fiber.join(calls)
 
       assert.deepStrictEqual(
         answers.map(({ provider }) => provider),
-        ["groq", "groq"]
+        ["groq", "groq", "groq"]
       )
       assert.strictEqual(yield* fuse.circuitState("groq"), "Closed")
     })
