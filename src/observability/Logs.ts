@@ -1,5 +1,6 @@
 /** What happens, as lines of Effect's logger: one for a failed call, none for what goes well unless debugging. */
 import { Duration, Effect, FiberRef, FiberRefs, LogLevel, Option, Runtime } from "effect"
+import * as Discreet from "./Discreet.ts"
 import type { FuseEvent } from "./FuseEvent.ts"
 
 /** A line: its level, its words, and what goes beside them. */
@@ -54,15 +55,10 @@ const lineOf = (event: FuseEvent, level: LogLevel.LogLevel): Line => ({
       callId: event.callId,
       provider: "provider" in event ? event.provider : "from" in event ? event.from : undefined,
       attempt: "attempt" in event ? event.attempt : undefined,
-      error: "error" in event ? tagOf(event.error) : undefined
+      error: "error" in event ? Discreet.tagOf(event.error) : undefined
     }).filter(([, value]) => value !== undefined)
   )
 })
-
-const tagOf = (error: unknown): string | undefined =>
-  typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : undefined
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const time = (duration: Duration.Duration): string => Duration.format(duration)
 
@@ -73,13 +69,13 @@ const wordsOf = (event: FuseEvent): string => {
     case "AttemptStarted":
       return `${event.provider}: attempt ${event.attempt} started`
     case "AttemptFailed":
-      return `${event.provider}: attempt ${event.attempt} failed after ${time(event.duration)}: ${messageOf(event.error)}`
+      return `${event.provider}: attempt ${event.attempt} failed after ${time(event.duration)}: ${Discreet.wordsOf(event.error)}`
     case "RetryScheduled":
       return `${event.provider}: asked again in ${time(event.delay)}`
     case "Throttled":
-      return messageOf(event.error)
+      return Discreet.wordsOf(event.error)
     case "CircuitOpened":
-      return `${event.provider}: circuit opened (${event.reason})${event.error instanceof Error ? `: ${event.error.message}` : ""}`
+      return `${event.provider}: circuit opened (${event.reason})${event.error === undefined ? "" : `: ${Discreet.wordsOf(event.error)}`}`
     case "CircuitHalfOpened":
       return `${event.provider}: circuit half-open`
     case "CircuitClosed":
@@ -95,17 +91,17 @@ const wordsOf = (event: FuseEvent): string => {
     case "HedgeLost":
       return `${event.provider}: given up, another was faster`
     case "FailedOver":
-      return `${event.from}: failed over to ${event.to}: ${messageOf(event.error)}`
+      return `${event.from}: failed over to ${event.to}: ${Discreet.wordsOf(event.error)}`
     case "StreamRestarted":
-      return `${event.from}: the stream broke, ${event.to} begins afresh: ${messageOf(event.error)}`
+      return `${event.from}: the stream broke, ${event.to} begins afresh: ${Discreet.wordsOf(event.error)}`
     case "FallbackUsed":
-      return `the fallback answers: ${messageOf(event.error)}`
+      return `the fallback answers: ${Discreet.wordsOf(event.error)}`
     case "ServedFromCache":
       return `${event.provider}: served from the cache${event.isStale ? ", stale" : ""}`
     case "CallSucceeded":
       return `${event.provider}: answered after ${time(event.latency)}`
     case "CallFailed":
-      return `call failed: ${messageOf(event.error)}`
+      return `call failed: ${Discreet.wordsOf(event.error)}`
     case "CallInterrupted":
       return "call interrupted"
   }

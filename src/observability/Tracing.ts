@@ -4,6 +4,7 @@
  */
 import { Cause, Context, DefaultServices, Effect, Exit, type Fiber, Option, Tracer } from "effect"
 import type { ChatResponse } from "../model/ChatResponse.ts"
+import * as Discreet from "./Discreet.ts"
 import type { Operation } from "./FuseEvent.ts"
 
 const noTracer = Context.get(DefaultServices.liveServices, Tracer.Tracer)
@@ -110,21 +111,28 @@ const spanned = <A, E, R>(
   onSuccess: (value: A) => Attributes,
   onFailure: (exit: Exit.Failure<A, E>) => Attributes
 ): Effect.Effect<A, E, R> =>
-  Effect.useSpan(name, { kind: "client", attributes: defined(attributes), captureStackTrace: false }, (span) =>
-    Effect.onExit(Effect.withParentSpan(effect, span), (exit) =>
-      Effect.sync(() => {
-        const more = Exit.isSuccess(exit)
-          ? onSuccess(exit.value)
-          : { "error.type": errorTypeOf(exit.cause), ...onFailure(exit) }
-        for (const [key, value] of Object.entries(defined(more))) span.attribute(key, value)
+  Effect.suspend(() => {
+    let failed: Cause.Cause<E> | undefined
+    const options = { kind: "client", attributes: defined(attributes), captureStackTrace: false } as const
+    const traced = Effect.useSpan(name, options, (span) => {
+      const annotated = Effect.onExit(Effect.withParentSpan(effect, span), (exit) =>
+        Effect.sync(() => {
+          const more = Exit.isSuccess(exit)
+            ? onSuccess(exit.value)
+            : { "error.type": errorTypeOf(exit.cause), ...onFailure(exit) }
+          for (const [key, value] of Object.entries(defined(more))) span.attribute(key, value)
+        })
+      )
+      // The tracer is told of a failure by its end: by another error, which quotes nobody.
+      return Effect.catchAllCause(annotated, (cause) => {
+        failed = cause
+        return Effect.failCause(Cause.map(cause, Discreet.standIn))
       })
-    )
-  )
-
-const errorTypeOf = (cause: Cause.Cause<unknown>): string | undefined => {
-  if (Cause.isInterruptedOnly(cause)) return undefined
-  return Option.match(Cause.failureOption(cause), {
-    onNone: () => "defect",
-    onSome: (error) => (typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : "_OTHER")
+    })
+    return Effect.catchAllCause(traced, (cause) => Effect.failCause(failed ?? (cause as Cause.Cause<never>)))
   })
-}
+
+const errorTypeOf = (cause: Cause.Cause<unknown>): string | undefined =>
+  Cause.isInterruptedOnly(cause)
+    ? undefined
+    : Option.match(Cause.failureOption(cause), { onNone: () => "defect", onSome: Discreet.tagOf })

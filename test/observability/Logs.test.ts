@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, HashMap, Logger, LogLevel } from "effect"
-import { LlmFuse } from "llmfuse"
+import { ContentPolicyError, LlmFuse } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import { outage } from "../errors.ts"
 
@@ -84,6 +84,16 @@ describe("logs", () => {
         lines.map(({ annotations }) => annotations.event),
         ["CallStarted", "AttemptStarted", "CallSucceeded"]
       )
+      assert.notInclude(JSON.stringify(lines), "secret")
+    })
+  )
+
+  it.effect("quote neither a refusal nor an answer", () =>
+    Effect.gen(function* () {
+      const refusal = new ContentPolicyError({ provider: "groq", stage: "response", message: "groq: secret refusal" })
+      const lines = yield* logged([FakeProvider.make("groq", { errors: [refusal] })], { minimum: LogLevel.Debug })
+
+      assert.include(lines.at(-1)?.message, "groq: the answer was refused or stopped")
       assert.notInclude(JSON.stringify(lines), "secret")
     })
   )

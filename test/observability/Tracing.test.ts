@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, type Exit, Fiber, Layer, Option, Stream, TestClock, Tracer } from "effect"
-import { FuseClient } from "llmfuse"
+import { Context, Effect, type Exit, Fiber, Layer, Option, Schema, Stream, TestClock, Tracer } from "effect"
+import { ContentPolicyError, FuseClient } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import { outage } from "../errors.ts"
 import { makeFuse } from "../fuse.ts"
@@ -120,6 +120,28 @@ describe("spans", () => {
 
       const written = JSON.stringify(spans.map(({ name, attributes }) => [name, ...attributes]))
       assert.notInclude(written, "secret")
+    })
+  )
+
+  it.effect("hold nothing of a refusal or of an answer that does not fit, which the caller's error quotes", () =>
+    Effect.gen(function* () {
+      const { spans, tracer } = recording()
+      const groq = FakeProvider.make("groq", {
+        reply: "secret answer",
+        errors: [new ContentPolicyError({ provider: "groq", stage: "response", message: "groq: secret refusal" })]
+      })
+      const fuse = yield* makeFuse({ providers: [groq], retry: { maxAttempts: 1 } })
+      const traced = <A, E>(effect: Effect.Effect<A, E>) => Effect.flip(Effect.withTracer(effect, tracer))
+
+      const refused = yield* traced(fuse.complete("hi"))
+      const misfit = yield* traced(fuse.object(Schema.Struct({ a: Schema.Number }), "hi"))
+
+      assert.include(String(refused), "secret")
+      assert.include(String(misfit), "secret")
+      assert.notInclude(
+        JSON.stringify(spans.map(({ name, attributes, exit }) => [name, ...attributes, exit])),
+        "secret"
+      )
     })
   )
 
