@@ -455,6 +455,14 @@ describe("CircuitBreaker that ramps up", () => {
     })
   )
 
+  it.effect("with a share of a half, lets every second call through after the first", () =>
+    Effect.gen(function* () {
+      const breaker = yield* closedAgain({ rampUp: { duration: "10 days", initialShare: 0.5 } })
+
+      assert.strictEqual(yield* admitted(breaker, 10), 6)
+    })
+  )
+
   it.effect("says with a rejection that the circuit has just closed", () =>
     Effect.gen(function* () {
       const breaker = yield* closedAgain()
