@@ -1,4 +1,4 @@
-/** Prometheus' own checker, from Debian's package `prometheus`; installed when it is first needed. */
+/** Prometheus' own checker, from Debian's package `prometheus`. Without it, the tests that need it are skipped. */
 import { spawnSync } from "node:child_process"
 
 /** What a run of it came to. */
@@ -13,12 +13,16 @@ const isThere = () => spawnSync("promtool", ["--version"]).status === 0
 const apt = (...words: ReadonlyArray<string>) =>
   spawnSync("apt-get", words, {
     encoding: "utf8",
-    timeout: 240_000,
+    timeout: 120_000,
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
   })
 
-/** Why promtool cannot be used here; undefined if it can. Installs it if it is missing. */
-export const obstacle = (): string | undefined => {
+/** Why promtool cannot be used here; undefined if it can. */
+export const obstacle = (): string | undefined =>
+  isThere() ? undefined : "promtool is not installed: npx tsx scripts/dashboards/installPromtool.ts"
+
+/** Installs it if it is missing. Gives back why it cannot be installed; undefined if it is there. */
+export const install = (): string | undefined => {
   if (isThere()) return undefined
   apt("update")
   const { error, stderr } = apt("install", "-y", "--no-install-recommends", "prometheus")
