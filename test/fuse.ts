@@ -40,7 +40,8 @@ export const collect = (stream: Stream.Stream<ChatEvent, LlmFuseError>) =>
     return { events: events.map(inShort), error: Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined }
   })
 
-const inShort = (event: ChatEvent): string => {
+/** An event in short. */
+export const inShort = (event: ChatEvent): string => {
   switch (event._tag) {
     case "Started":
       return `started ${event.provider}`
@@ -50,7 +51,7 @@ const inShort = (event: ChatEvent): string => {
     case "ToolCallDelta":
       return `call ${event.index} ${event.arguments}`
     case "ToolCall":
-      return `call ${event.id}`
+      return `call ${event.id} ${JSON.stringify(event.arguments)}`
     case "Restarted":
       return `restarted ${event.provider}: ${event.discarded}`
     case "Finished":

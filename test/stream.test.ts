@@ -19,6 +19,7 @@ import {
 } from "llmfuse"
 import { FakeProvider, type FakeStep } from "llmfuse/testing"
 import { badRequest, outage, overloaded, rateLimited } from "./errors.ts"
+import { inShort } from "./fuse.ts"
 
 const exactRetry = { baseDelay: "1 second", multiplier: 2, maxDelay: "10 seconds", jitter: "none" } as const
 
@@ -38,24 +39,6 @@ const collect = (stream: Stream.Stream<ChatEvent, LlmFuseError>) =>
 
 /** The events in short. */
 const brief = (events: ReadonlyArray<ChatEvent>): ReadonlyArray<string> => events.map(inShort)
-
-const inShort = (event: ChatEvent): string => {
-  switch (event._tag) {
-    case "Started":
-      return `started ${event.provider}`
-    case "TextDelta":
-    case "ReasoningDelta":
-      return event.text
-    case "ToolCallDelta":
-      return `call ${event.index} ${event.arguments}`
-    case "ToolCall":
-      return `call ${event.id} ${JSON.stringify(event.arguments)}`
-    case "Restarted":
-      return `restarted ${event.provider}: ${event.discarded}`
-    case "Finished":
-      return `finished ${event.response.provider}: ${event.response.text}`
-  }
-}
 
 const cut = (provider: string): ProviderError => new StreamInterruptedError({ provider, partial: "" })
 
