@@ -11,13 +11,17 @@ export interface Rates {
   readonly output?: number | undefined
   /** Tokens read from the vendor's cache. Default: `input`. */
   readonly cachedInput?: number | undefined
+  /** Tokens written to the vendor's cache. Default: `input`. */
+  readonly cacheWrite?: number | undefined
+  /** Tokens written to the vendor's cache to be kept for an hour. Default: `cacheWrite`. */
+  readonly cacheWrite1h?: number | undefined
   /** Tokens of reasoning. Default: `output`. */
   readonly reasoning?: number | undefined
 }
 
 /** The rates of requests that read more than so many tokens; they stand in for all lower ones, for the whole request. */
 export interface Tier extends Rates {
-  /** Tokens read, cached ones included; a whole number from 0. */
+  /** Tokens read, those from and to the cache included; a whole number from 0. */
   readonly above: number
 }
 
@@ -34,16 +38,32 @@ export interface Price extends Rates {
  * output tokens where the price of output is unknown.
  */
 export const costOf = (price: Price, usage: Usage): number | undefined => {
+  const rates = ratesOf(price, usage.inputTokens)
   const { inputTokens, outputTokens, cachedInputTokens = 0, reasoningTokens = 0 } = usage
-  const { input, output, cachedInput = input, reasoning = output } = ratesOf(price, inputTokens)
-  if (![inputTokens, outputTokens, cachedInputTokens, reasoningTokens].every(isCount)) return undefined
-  if (outputTokens > 0 && output === undefined) return undefined
-  const cached = Math.min(cachedInputTokens, inputTokens)
-  const reasoned = Math.min(reasoningTokens, outputTokens)
-  const read = (inputTokens - cached) * input + cached * cachedInput
-  const written = (outputTokens - reasoned) * (output ?? 0) + reasoned * (reasoning ?? 0)
-  const dollars = (price.request ?? 0) + (read + written) / 1_000_000
+  const { cacheWriteInputTokens = 0, cacheWrite1hInputTokens = 0 } = usage
+  const inputParts = [cachedInputTokens, cacheWriteInputTokens, cacheWrite1hInputTokens]
+  if (![inputTokens, outputTokens, reasoningTokens, ...inputParts].every(isCount)) return undefined
+  if (outputTokens > 0 && rates.output === undefined) return undefined
+  const dollars = (price.request ?? 0) + (inputCost(rates, usage) + outputCost(rates, usage)) / 1_000_000
   return isCount(dollars) ? dollars : undefined
+}
+
+/** No part counts for more than what it is a part of: what was read from the cache comes before what was written to it. */
+const inputCost = (rates: Rates, usage: Usage): number => {
+  const { input, cachedInput = input, cacheWrite = input, cacheWrite1h = cacheWrite } = rates
+  const { inputTokens, cachedInputTokens = 0, cacheWriteInputTokens = 0, cacheWrite1hInputTokens = 0 } = usage
+  const cached = Math.min(cachedInputTokens, inputTokens)
+  const kept = Math.min(cacheWriteInputTokens, inputTokens - cached)
+  const kept1h = Math.min(cacheWrite1hInputTokens, kept)
+  const plain = inputTokens - cached - kept
+  return plain * input + cached * cachedInput + (kept - kept1h) * cacheWrite + kept1h * cacheWrite1h
+}
+
+const outputCost = (rates: Rates, usage: Usage): number => {
+  const { output = 0, reasoning = output } = rates
+  const { outputTokens, reasoningTokens = 0 } = usage
+  const reasoned = Math.min(reasoningTokens, outputTokens)
+  return (outputTokens - reasoned) * output + reasoned * reasoning
 }
 
 /** The price if it is one; the left side names what is wrong with it. */
@@ -76,7 +96,7 @@ const ratesOf = (price: Price, inputTokens: number): Rates => {
   return rates
 }
 
-const rateNames = ["input", "output", "cachedInput", "reasoning"] as const
+const rateNames = ["input", "output", "cachedInput", "cacheWrite", "cacheWrite1h", "reasoning"] as const
 
 const checkRates = (rates: Rates, path: string): Either.Either<void, ConfigError.ConfigError> =>
   Either.gen(function* () {

@@ -24,7 +24,14 @@ export const from = (listed: Listed, model: string): Price | undefined => {
   }
 }
 
-const kinds = ["input_mtok", "output_mtok", "cache_read_mtok", "output_reasoning_mtok"] as const
+const kinds = [
+  "input_mtok",
+  "output_mtok",
+  "cache_read_mtok",
+  "cache_write_mtok",
+  "cache_write_1h_mtok",
+  "output_reasoning_mtok"
+] as const
 
 const startsOf = (tiered: Tiered | undefined): ReadonlyArray<number> =>
   typeof tiered === "object" ? tiered.tiers.map(({ start }) => start) : []
@@ -33,6 +40,8 @@ const ratesAt = (listed: Listed, inputTokens: number): Rates => ({
   input: at(listed.input_mtok, inputTokens) ?? 0,
   output: at(listed.output_mtok, inputTokens),
   cachedInput: at(listed.cache_read_mtok, inputTokens),
+  cacheWrite: at(listed.cache_write_mtok, inputTokens),
+  cacheWrite1h: at(listed.cache_write_1h_mtok, inputTokens),
   reasoning: at(listed.output_reasoning_mtok, inputTokens)
 })
 

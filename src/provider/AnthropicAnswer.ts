@@ -67,6 +67,7 @@ const toolCall = (block: unknown) => {
 /** What a body says of usage, as far as it is looked at; what is no number of tokens is left out. */
 export const countsIn = (usage: unknown): object => {
   const details = Json.count(Json.at(usage, "output_tokens_details", "thinking_tokens"))
+  const forAnHour = Json.count(Json.at(usage, "cache_creation", "ephemeral_1h_input_tokens"))
   const counts = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].flatMap(
     (key) => {
       const count = Json.count(Json.at(usage, key))
@@ -75,6 +76,7 @@ export const countsIn = (usage: unknown): object => {
   )
   return {
     ...Object.fromEntries(counts),
+    ...(forAnHour === undefined ? {} : { cache_creation: { ephemeral_1h_input_tokens: forAnHour } }),
     ...(details === undefined ? {} : { output_tokens_details: { thinking_tokens: details } })
   }
 }
@@ -85,11 +87,15 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const [input, output] = [tokens("input_tokens"), tokens("output_tokens")]
   if (input === undefined || output === undefined) return undefined
   const cached = tokens("cache_read_input_tokens")
+  const written = tokens("cache_creation_input_tokens")
+  const forAnHour = Math.min(tokens("cache_creation", "ephemeral_1h_input_tokens") ?? 0, written ?? 0)
   const reasoning = tokens("output_tokens_details", "thinking_tokens")
   return {
-    inputTokens: input + (tokens("cache_creation_input_tokens") ?? 0) + (cached ?? 0),
+    inputTokens: input + (written ?? 0) + (cached ?? 0),
     outputTokens: output,
     ...(cached === undefined ? {} : { cachedInputTokens: cached }),
+    ...(written === undefined ? {} : { cacheWriteInputTokens: written }),
+    ...(forAnHour === 0 ? {} : { cacheWrite1hInputTokens: forAnHour }),
     ...(reasoning === undefined ? {} : { reasoningTokens: Math.min(reasoning, output) })
   }
 }

@@ -65,7 +65,8 @@ const toolCall = (call: unknown, index: number) => {
 
 /**
  * Usage in one meaning. What the total has beyond prompt and completion is reasoning that the vendor left out of the
- * completion: xAI says how much, Gemini's compatible endpoint does not.
+ * completion: xAI says how much, Gemini's compatible endpoint does not. What OpenRouter's vendors wrote to their caches
+ * is within the prompt, as what they read from them is.
  */
 export const usageOf = (usage: unknown): Usage | undefined => {
   const tokens = (...path: ReadonlyArray<string>) => Json.count(Json.at(usage, ...path))
@@ -76,6 +77,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   if (input === undefined || completion === undefined) return undefined
   const hidden = Math.max(0, (total ?? 0) - input - completion)
   const cached = tokens("prompt_tokens_details", "cached_tokens") ?? tokens("prompt_cache_hit_tokens")
+  const kept = tokens("prompt_tokens_details", "cache_write_tokens")
   const reasoning = tokens("completion_tokens_details", "reasoning_tokens") ?? (hidden > 0 ? hidden : undefined)
   // More reasoning than completion is reasoning beside it, though no total says so.
   const written = completion + hidden
@@ -83,6 +85,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
     inputTokens: input,
     outputTokens: reasoning !== undefined && reasoning > written ? completion + reasoning : written,
     ...(cached === undefined ? {} : { cachedInputTokens: Math.min(cached, input) }),
+    ...(kept === undefined ? {} : { cacheWriteInputTokens: Math.min(kept, Math.max(0, input - (cached ?? 0))) }),
     ...(reasoning === undefined ? {} : { reasoningTokens: reasoning })
   }
 }

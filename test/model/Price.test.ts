@@ -11,16 +11,25 @@ const tokens = fc.integer({ min: 0, max: 10 * million })
 const dollars = fc.double({ min: 0, max: million, noNaN: true })
 
 const flat: fc.Arbitrary<Price.Rates> = fc.record(
-  { input: dollars, output: dollars, cachedInput: dollars, reasoning: dollars },
+  {
+    input: dollars,
+    output: dollars,
+    cachedInput: dollars,
+    cacheWrite: dollars,
+    cacheWrite1h: dollars,
+    reasoning: dollars
+  },
   { requiredKeys: ["input", "output"] }
 )
 
 const usages: fc.Arbitrary<Usage> = fc
-  .tuple(tokens, tokens, tokens, tokens)
-  .map(([cached, uncached, reasoned, said]) => ({
-    inputTokens: cached + uncached,
+  .tuple(tokens, tokens, tokens, tokens, tokens, tokens)
+  .map(([cached, kept, kept1h, uncached, reasoned, said]) => ({
+    inputTokens: cached + kept + kept1h + uncached,
     outputTokens: reasoned + said,
     cachedInputTokens: cached,
+    cacheWriteInputTokens: kept + kept1h,
+    cacheWrite1hInputTokens: kept1h,
     reasoningTokens: reasoned
   }))
 
@@ -42,6 +51,8 @@ const sum = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,
   outputTokens: a.outputTokens + b.outputTokens,
   cachedInputTokens: (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0),
+  cacheWriteInputTokens: (a.cacheWriteInputTokens ?? 0) + (b.cacheWriteInputTokens ?? 0),
+  cacheWrite1hInputTokens: (a.cacheWrite1hInputTokens ?? 0) + (b.cacheWrite1hInputTokens ?? 0),
   reasoningTokens: (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
 })
 
@@ -70,6 +81,47 @@ describe("a cost", () => {
       { input: 2, output: 8, cachedInput: 0.5 },
       { inputTokens: million, outputTokens: 0, cachedInputTokens: 5 * million },
       0.5
+    ],
+    [
+      "input written to the cache at its own price, beside what was read from it",
+      { input: 2, output: 8, cachedInput: 0.5, cacheWrite: 3 },
+      { inputTokens: million, outputTokens: 0, cachedInputTokens: million / 2, cacheWriteInputTokens: million / 4 },
+      1.5
+    ],
+    [
+      "input written to the cache at the price of input where it has none",
+      { input: 2, output: 8, cachedInput: 0.5 },
+      { inputTokens: million, outputTokens: 0, cacheWriteInputTokens: million / 2 },
+      2
+    ],
+    [
+      "input that is cached for an hour at its own price",
+      { input: 2, output: 8, cacheWrite: 3, cacheWrite1h: 4 },
+      {
+        inputTokens: million,
+        outputTokens: 0,
+        cacheWriteInputTokens: million / 2,
+        cacheWrite1hInputTokens: million / 4
+      },
+      2.75
+    ],
+    [
+      "input that is cached for an hour at the price of other writes where it has none",
+      { input: 2, output: 8, cacheWrite: 3 },
+      { inputTokens: million, outputTokens: 0, cacheWriteInputTokens: million, cacheWrite1hInputTokens: million },
+      3
+    ],
+    [
+      "more read from the cache and written to it than input, as no more than it",
+      { input: 2, output: 8, cachedInput: 0.5, cacheWrite: 3, cacheWrite1h: 4 },
+      {
+        inputTokens: million,
+        outputTokens: 0,
+        cachedInputTokens: million / 2,
+        cacheWriteInputTokens: 5 * million,
+        cacheWrite1hInputTokens: 9 * million
+      },
+      2.25
     ],
     [
       "reasoning at the price of output",
@@ -119,6 +171,16 @@ describe("a cost", () => {
       { inputTokens: 9, outputTokens: 0, cachedInputTokens: -1 }
     ],
     [
+      "a count of tokens written to the cache that is no number",
+      { input: 2, output: 8 },
+      { inputTokens: 9, outputTokens: 0, cacheWriteInputTokens: Number.NaN }
+    ],
+    [
+      "a negative count of tokens cached for an hour",
+      { input: 2, output: 8 },
+      { inputTokens: 9, outputTokens: 0, cacheWriteInputTokens: 1, cacheWrite1hInputTokens: -1 }
+    ],
+    [
       "a count of reasoning that is no number",
       { input: 2, output: 8 },
       { inputTokens: 9, outputTokens: 0, reasoningTokens: Number.NaN }
@@ -140,7 +202,14 @@ describe("a cost", () => {
   it("is never negative, infinite or NaN for any counts at all", () => {
     const count = fc.oneof(fc.double(), tokens)
     const any = fc.record(
-      { inputTokens: count, outputTokens: count, cachedInputTokens: count, reasoningTokens: count },
+      {
+        inputTokens: count,
+        outputTokens: count,
+        cachedInputTokens: count,
+        cacheWriteInputTokens: count,
+        cacheWrite1hInputTokens: count,
+        reasoningTokens: count
+      },
       { requiredKeys: ["inputTokens", "outputTokens"] }
     )
     fc.assert(
@@ -170,13 +239,18 @@ const wrongPrices: ReadonlyArray<readonly [unknown, string]> = [
   [{ output: 1 }, "price.input is undefined; allowed: a number from 0 to 1000000"],
   [{ input: "1", output: 1 }, 'price.input is "1"; allowed: a number from 0 to 1000000'],
   [{ input: 1, output: 1, cachedInput: -0.1 }, "price.cachedInput is -0.1; allowed: a number from 0 to 1000000"],
+  [{ input: 1, output: 1, cacheWrite: -1 }, "price.cacheWrite is -1; allowed: a number from 0 to 1000000"],
+  [{ input: 1, output: 1, cacheWrite1h: -1 }, "price.cacheWrite1h is -1; allowed: a number from 0 to 1000000"],
   [{ input: 1, output: 1, reasoning: -1 }, "price.reasoning is -1; allowed: a number from 0 to 1000000"],
   [{ input: 1, output: 1, request: -1 }, "price.request is -1; allowed: a number from 0 to 1000000"],
   [
     { input: 1, ouput: 1 },
-    "price.ouput is not an option; allowed: input, output, cachedInput, reasoning, request, tiers"
+    "price.ouput is not an option; allowed: input, output, cachedInput, cacheWrite, cacheWrite1h, reasoning, request, tiers"
   ],
-  [undefined, "price is undefined; allowed: an object with input, output, cachedInput, reasoning, request, tiers"],
+  [
+    undefined,
+    "price is undefined; allowed: an object with input, output, cachedInput, cacheWrite, cacheWrite1h, reasoning, request, tiers"
+  ],
   [{ input: 1, tiers: 5 }, "price.tiers is 5; allowed: a list of tiers"],
   [{ input: 1, tiers: [{ above: -1, input: 1 }] }, "price.tiers.0.above is -1; allowed: a whole number from 0"],
   [

@@ -20,6 +20,8 @@ const counts = (usage: Usage) => ({
   input_tokens: usage.inputTokens,
   output_tokens: usage.outputTokens,
   ...(usage.cachedInputTokens === undefined ? {} : { cache_read_tokens: usage.cachedInputTokens }),
+  ...(usage.cacheWriteInputTokens === undefined ? {} : { cache_write_tokens: usage.cacheWriteInputTokens }),
+  ...(usage.cacheWrite1hInputTokens === undefined ? {} : { cache_write_1h_tokens: usage.cacheWrite1hInputTokens }),
   ...(usage.reasoningTokens === undefined ? {} : { output_reasoning_tokens: usage.reasoningTokens })
 })
 
@@ -166,11 +168,42 @@ describe("built-in prices", () => {
     })
   )
 
+  it.effect("of what Anthropic writes to its cache are higher than those of other input, and highest for an hour", () =>
+    Effect.gen(function* () {
+      const prices = yield* loaded
+      const model = "claude-sonnet-4-5-20250929"
+      const costOf = (usage: Usage) => {
+        const cost = prices.costOf(usage, { provider: "anthropic", model, atMillis: 0 })
+        assertNear(cost, theirs("anthropic", model, usage), JSON.stringify(usage))
+        return cost ?? 0
+      }
+
+      const plain = costOf({ inputTokens: 2260, outputTokens: 4, cachedInputTokens: 2051 })
+      const kept = costOf({ inputTokens: 2260, outputTokens: 4, cachedInputTokens: 2051, cacheWriteInputTokens: 188 })
+      const kept1h = costOf({
+        inputTokens: 2260,
+        outputTokens: 4,
+        cachedInputTokens: 2051,
+        cacheWriteInputTokens: 188,
+        cacheWrite1hInputTokens: 188
+      })
+
+      assert.approximately(kept - plain, (188 * (3.75 - 3)) / 1e6, 1e-12)
+      assert.approximately(kept1h - plain, (188 * (6 - 3)) / 1e6, 1e-12)
+    })
+  )
+
   it.effect("agree with the library for every model of the data, at any size and time", () =>
     Effect.gen(function* () {
       const data = (yield* Effect.promise(() => waitForUpdate())) ?? []
       const prices = yield* loaded
-      const usages: ReadonlyArray<Usage> = [usage, { inputTokens: 600_000, outputTokens: 20, cachedInputTokens: 1000 }]
+      const long = { inputTokens: 600_000, outputTokens: 20, cachedInputTokens: 1000 }
+      const usages: ReadonlyArray<Usage> = [
+        usage,
+        long,
+        { ...usage, cacheWriteInputTokens: 4000 },
+        { ...long, cacheWriteInputTokens: 400_000, cacheWrite1hInputTokens: 100_000 }
+      ]
       let compared = 0
       for (const { id, model } of modelsOf(data)) {
         // By the hour where the hour matters.

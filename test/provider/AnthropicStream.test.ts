@@ -168,7 +168,24 @@ describe("usage", () => {
       { input_tokens: null, output_tokens: 9 },
       { inputTokens: 8, outputTokens: 9, cachedInputTokens: 3 }
     ],
-    [{}, { output_tokens: 9 }, undefined]
+    [{}, { output_tokens: 9 }, undefined],
+    [
+      {
+        input_tokens: 5,
+        output_tokens: 1,
+        cache_creation_input_tokens: 100,
+        cache_read_input_tokens: 1000,
+        cache_creation: { ephemeral_5m_input_tokens: 40, ephemeral_1h_input_tokens: 60 }
+      },
+      { input_tokens: 5, output_tokens: 9, cache_creation_input_tokens: 100, cache_read_input_tokens: 1000 },
+      {
+        inputTokens: 1105,
+        outputTokens: 9,
+        cachedInputTokens: 1000,
+        cacheWriteInputTokens: 100,
+        cacheWrite1hInputTokens: 60
+      }
+    ]
   ] as const)("of %j and then %j", ([first, last, usage]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* usageOf(first, last), usage)

@@ -109,6 +109,6 @@ export const finishOf = (expect: Expectation): string =>
 /** The usage in our words. */
 export const usageOf = ({ expect }: Fixture): object | undefined => {
   if (expect.usage === null || expect.usage === undefined) return undefined
-  const { totalTokens: _total, cacheWriteInputTokens: _written, ...usage } = expect.usage
+  const { totalTokens: _total, ...usage } = expect.usage
   return usage
 }

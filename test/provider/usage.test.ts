@@ -34,6 +34,16 @@ describe("OpenAI's usage", () => {
       { inputTokens: 10, outputTokens: 4, cachedInputTokens: 10 }
     ],
     [
+      "what was written to the cache is within the input too",
+      { ...total, prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 6 } },
+      { inputTokens: 10, outputTokens: 4, cachedInputTokens: 3, cacheWriteInputTokens: 6 }
+    ],
+    [
+      "read from the cache and written to it, no more than the input",
+      { ...total, prompt_tokens_details: { cached_tokens: 8, cache_write_tokens: 6 } },
+      { inputTokens: 10, outputTokens: 4, cachedInputTokens: 8, cacheWriteInputTokens: 2 }
+    ],
+    [
       "DeepSeek's cache",
       { ...total, prompt_cache_hit_tokens: 8, prompt_cache_miss_tokens: 2 },
       { inputTokens: 10, outputTokens: 4, cachedInputTokens: 8 }
@@ -76,7 +86,7 @@ describe("OpenAI's usage", () => {
     assert.deepStrictEqual(
       OpenAiAnswer.usageOf({
         ...total,
-        prompt_tokens_details: { cached_tokens: bad },
+        prompt_tokens_details: { cached_tokens: bad, cache_write_tokens: bad },
         completion_tokens_details: { reasoning_tokens: bad }
       }),
       { inputTokens: 10, outputTokens: 4 }
@@ -86,12 +96,28 @@ describe("OpenAI's usage", () => {
 
 describe("Anthropic's usage", () => {
   const plain = { input_tokens: 10, output_tokens: 4 }
+  const fiveMinutes = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 }
 
   it.each([
     [
       "the cache is added to the input",
       { ...plain, cache_creation_input_tokens: 100, cache_read_input_tokens: 1000 },
-      { inputTokens: 1110, outputTokens: 4, cachedInputTokens: 1000 }
+      { inputTokens: 1110, outputTokens: 4, cachedInputTokens: 1000, cacheWriteInputTokens: 100 }
+    ],
+    [
+      "nothing is read from the cache or written to it",
+      { ...plain, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, cache_creation: fiveMinutes },
+      { inputTokens: 10, outputTokens: 4, cachedInputTokens: 0, cacheWriteInputTokens: 0 }
+    ],
+    [
+      "what is kept for an hour is within what is written",
+      { ...plain, cache_creation_input_tokens: 100, cache_creation: { ephemeral_1h_input_tokens: 60 } },
+      { inputTokens: 110, outputTokens: 4, cacheWriteInputTokens: 100, cacheWrite1hInputTokens: 60 }
+    ],
+    [
+      "what is kept for an hour is no more than what is written",
+      { ...plain, cache_creation_input_tokens: 5, cache_creation: { ephemeral_1h_input_tokens: 60 } },
+      { inputTokens: 15, outputTokens: 4, cacheWriteInputTokens: 5, cacheWrite1hInputTokens: 5 }
     ],
     [
       "thoughts are within the output",
@@ -106,12 +132,18 @@ describe("Anthropic's usage", () => {
   it.each(notNumbers)("%s is no number of tokens", (bad) => {
     assert.isUndefined(AnthropicAnswer.usageOf({ ...plain, output_tokens: bad }))
     assert.deepStrictEqual(
-      AnthropicAnswer.usageOf({ ...plain, cache_creation_input_tokens: bad, cache_read_input_tokens: bad }),
+      AnthropicAnswer.usageOf({
+        ...plain,
+        cache_creation_input_tokens: bad,
+        cache_read_input_tokens: bad,
+        cache_creation: { ephemeral_1h_input_tokens: bad }
+      }),
       { inputTokens: 10, outputTokens: 4 }
     )
     assert.deepStrictEqual(AnthropicAnswer.countsIn({ input_tokens: bad, output_tokens: 4, other: 1 }), {
       output_tokens: 4
     })
+    assert.deepStrictEqual(AnthropicAnswer.countsIn({ cache_creation: { ephemeral_1h_input_tokens: bad } }), {})
   })
 })
 
