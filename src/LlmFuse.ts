@@ -106,7 +106,7 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
   Effect.gen(function* () {
     const resolved = yield* FuseOptions.resolve(options)
     const members = new Map<string, Member.Member>()
-    const hub = yield* EventHub.make
+    const hub = yield* EventHub.make(resolved.captureContent)
     if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
     if (resolved.logs) hub.listen(yield* Logs.listener)
     if (resolved.metrics) {
@@ -125,11 +125,11 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
       }
       members.set(provider.name, yield* Member.make(provider, resolved, hub))
     }
-    const load = FuseOptions.loadOf(
+    const account = FuseOptions.accountOf(
       resolved,
       [...members.values()].map(({ provider }) => provider)
     )
-    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, hub, load)
+    const answering = Answering.make(CallCheck.make(members, resolved), resolved, kept, hub, account)
     return fromMembers(members, Search.make(resolved), answering, hub)
   })
 

@@ -27,6 +27,7 @@ describe("the events of a call", () => {
         "AttemptFailed",
         "FailedOver",
         "AttemptStarted",
+        "AttemptSucceeded",
         "CallSucceeded"
       ])
       const ids = new Set(fuse.events.map(({ callId }) => callId))
@@ -34,7 +35,7 @@ describe("the events of a call", () => {
       assert.match([...ids][0] ?? "", /^[0-9a-z]{6}-1$/)
       assert.deepStrictEqual(
         fuse.events.map(({ at }) => DateTime.toEpochMillis(at)),
-        [0, 0, 2000, 2000, 3000, 5000, 5000, 5000, 5000]
+        [0, 0, 2000, 2000, 3000, 5000, 5000, 5000, 5000, 5000]
       )
       assert.deepInclude(fuse.events[0], { operation: "complete", tag: "tenant" })
       assert.deepInclude(fuse.events.at(-1) ?? {}, { provider: "gemini", model: "flash", attempt: 1 })
@@ -82,7 +83,12 @@ describe("the events of a call", () => {
 
       yield* Fiber.interrupt(fiber)
 
-      assert.deepStrictEqual(tagsOf(fuse.events), ["CallStarted", "AttemptStarted", "CallInterrupted"])
+      assert.deepStrictEqual(tagsOf(fuse.events), [
+        "CallStarted",
+        "AttemptStarted",
+        "AttemptInterrupted",
+        "CallInterrupted"
+      ])
     })
   )
 
@@ -106,13 +112,13 @@ describe("the events of a call", () => {
           throw new Error("a bug")
         }
       })
-      const seen = yield* Effect.fork(Stream.runCollect(Stream.take(fuse.eventStream, 3)))
+      const seen = yield* Effect.fork(Stream.runCollect(Stream.take(fuse.eventStream, 4)))
       yield* begun
 
       const response = yield* fuse.ask("hi")
 
       assert.strictEqual(response.text, "ok")
-      assert.strictEqual((yield* Fiber.join(seen)).length, 3)
+      assert.strictEqual((yield* Fiber.join(seen)).length, 4)
     })
   )
 
@@ -140,7 +146,7 @@ describe("the stream of events", () => {
       yield* fuse.ask("before")
       const readers = yield* Effect.fork(
         Effect.all(
-          [1, 2].map(() => Stream.runCollect(Stream.take(fuse.eventStream, 3))),
+          [1, 2].map(() => Stream.runCollect(Stream.take(fuse.eventStream, 4))),
           { concurrency: 2 }
         )
       )
@@ -149,7 +155,7 @@ describe("the stream of events", () => {
       yield* fuse.ask("now")
 
       const [one, other] = yield* Fiber.join(readers)
-      assert.deepStrictEqual(words(one ?? []), ["CallStarted", "AttemptStarted", "CallSucceeded"])
+      assert.deepStrictEqual(words(one ?? []), ["CallStarted", "AttemptStarted", "AttemptSucceeded", "CallSucceeded"])
       assert.deepStrictEqual(words(other ?? []), words(one ?? []))
     })
   )
@@ -175,7 +181,7 @@ describe("the stream of events", () => {
       const dropped = seen.reduce((sum, event) => (event._tag === "EventsDropped" ? sum + event.count : sum), 0)
       const got = seen.filter(({ _tag }) => _tag !== "EventsDropped").length
       assert.isAbove(dropped, 0)
-      assert.strictEqual(dropped + got, 1500)
+      assert.strictEqual(dropped + got, 2000)
     })
   )
 
@@ -192,7 +198,7 @@ describe("the stream of events", () => {
     await client.close()
     await reading
 
-    assert.deepStrictEqual(seen, ["CallStarted", "AttemptStarted", "CallSucceeded"])
+    assert.deepStrictEqual(seen, ["CallStarted", "AttemptStarted", "AttemptSucceeded", "CallSucceeded"])
   })
 
   it("leaving the loop takes the listener away", async () => {

@@ -23,6 +23,8 @@ describe("health", () => {
           failureRate: 0,
           latency: {},
           timeToFirstToken: {},
+          inFlight: 0,
+          queued: 0,
           cost: 0
         },
         {
@@ -32,6 +34,8 @@ describe("health", () => {
           failureRate: 0,
           latency: {},
           timeToFirstToken: {},
+          inFlight: 0,
+          queued: 0,
           cost: 0
         }
       ])

@@ -15,9 +15,10 @@ import * as CallTelling from "./CallTelling.ts"
 import * as Chat from "./Chat.ts"
 import type { Answering, Conversation, Told } from "./Conversation.ts"
 import * as FallbackAnswer from "./FallbackAnswer.ts"
-import type { CallOptions, Resolved } from "./FuseOptions.ts"
+import type { Account, CallOptions, Resolved } from "./FuseOptions.ts"
 import type { Kept } from "./Kept.ts"
 import type { Member } from "./Member.ts"
+import * as Story from "./Story.ts"
 
 /** Begins calls. */
 export interface Answerer {
@@ -37,13 +38,13 @@ export interface Answerer {
   ) => Answering<A>
 }
 
-/** What answers the calls of a service; `load` fetches prices, where there are any to fetch. */
+/** What answers the calls of a service. */
 export const make = (
   check: ReturnType<typeof CallCheck.make>,
   options: Resolved,
   kept: Kept | undefined,
   hub: EventHub,
-  load: Effect.Effect<void> | undefined
+  { isPriced, load }: Account
 ): Answerer => {
   const begin = <In, A extends Told>(
     operation: Operation,
@@ -85,7 +86,7 @@ export const make = (
         : Either.isLeft(checked)
           ? Effect.fail(checked.left)
           : priced(call, run(input.right, call, checked.right.candidates))
-      const heard = hub.isHeard() ? CallTelling.told(call, running) : running
+      const heard = isPriced || hub.isHeard() ? CallTelling.told(call, running) : running
       return call.isTraced ? CallTelling.traced(call, checked, heard) : heard
     })
 
@@ -166,7 +167,7 @@ const tellIfFallback = (call: Call.Call, error: LlmFuseError | FallbackError): L
   error._tag === "FallbackError" ? Call.tell(call, error) : error
 
 const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): DeadlineExceededError => {
-  Call.breakOff(call)
+  Story.breakOff(call)
   const millis = Math.max(0, Math.round(atMillis - call.startMillis))
   const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
   const message = `no answer within the deadline of ${millis} ms`

@@ -4,13 +4,15 @@ import type { ChatEvent } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ProviderAnswer } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
-import { attemptTimeout, endedBy } from "../pipeline/AttemptTimeout.ts"
+import { after, endedBy, type StartLimit } from "../pipeline/AttemptTimeout.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import * as StreamTimers from "../pipeline/StreamTimers.ts"
-import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
-import { type Begun, type Call, factsOf } from "./Call.ts"
+import { type Call, factsOf } from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
+import type { ProviderRecord } from "./ProviderRecord.ts"
+import type { Stages } from "./Stages.ts"
+import type { Begun } from "./Story.ts"
 import * as Timeouts from "./Timeouts.ts"
 import { Transcript } from "./Transcript.ts"
 
@@ -26,41 +28,64 @@ export interface Time {
 /** A streamed attempt that is closed has this long to clean up before the next one begins. */
 const cleanUp = "1 second"
 
-/**
- * The answer in one piece. `watch` is the provider's shared timer over `watchMillis`, which most attempts can use.
- * What is there already needs no timer.
- */
+/** The answer in one piece. */
 export const inOnePiece = (
-  provider: Provider,
+  stages: Stages,
   request: ChatRequest,
   { clock }: Call,
-  time: Time,
-  watch: Watch.Watch,
-  watchMillis: number
+  time: Time
 ): Effect.Effect<ProviderAnswer | string, ProviderError> => {
-  if (provider.completeWithin === undefined || millisOf(time) !== watchMillis) {
-    return withinTime(provider.name, time)(provider.complete(request), clock, watch, watchMillis)
-  }
-  const timedOut = () => timeoutOf(provider.name, time)
-  return provider.completeWithin(request, { start: (expire) => watch.start(clock, () => expire(timedOut())) })
+  const { provider } = stages
+  return provider.completeWithin === undefined || millisOf(time) !== stages.limits.wholeMillis
+    ? withinTime(stages, provider.complete(request), clock, time)
+    : provider.completeWithin(request, { start: inFlight(stages.record, onWatch(stages, clock, time)) })
 }
 
-/** Bounds what is not streamed. */
-export const withinTime =
-  (name: string, time: Time) =>
-  <A>(
-    answer: Effect.Effect<A, ProviderError>,
-    clock: Clock.Clock,
-    watch: Watch.Watch,
-    watchMillis: number
-  ): Effect.Effect<A, ProviderError> => {
-    if (Exit.isExit(answer)) return answer
-    const held = time.hold === undefined ? answer : time.hold(answer)
-    const timedOut = () => timeoutOf(name, time)
-    const millis = millisOf(time)
-    return millis === watchMillis
-      ? endedBy<ProviderError>(() => (expire) => watch.start(clock, () => expire(timedOut())))(held)
-      : attemptTimeout(Duration.millis(millis), timedOut)(held)
+/** Bounds what is not streamed. What is there already needs no timer. */
+export const withinTime = <A>(
+  stages: Stages,
+  answer: Effect.Effect<A, ProviderError>,
+  clock: Clock.Clock,
+  time: Time
+): Effect.Effect<A, ProviderError> => {
+  if (Exit.isExit(answer)) return answer
+  const held = time.hold === undefined ? answer : time.hold(answer)
+  const { provider, limits, record } = stages
+  const millis = millisOf(time)
+  return endedBy<ProviderError>((runtime) =>
+    inFlight(
+      record,
+      millis === limits.wholeMillis
+        ? onWatch(stages, clock, time)
+        : after<ProviderError>(Duration.millis(millis), () => timeoutOf(provider.name, time))(runtime)
+    )
+  )(held)
+}
+
+/** The provider's shared timer, which most attempts can use. */
+const onWatch =
+  ({ provider, watch }: Stages, clock: Clock.Clock, time: Time): StartLimit<ProviderError> =>
+  (expire) =>
+    watch.start(clock, () => expire(timeoutOf(provider.name, time)))
+
+/** Counts an attempt as in flight from the start of its limit to its end or expiry. */
+const inFlight =
+  (record: ProviderRecord, start: StartLimit<ProviderError>): StartLimit<ProviderError> =>
+  (expire) => {
+    let isOver = false
+    const over = () => {
+      if (!isOver) record.inFlight -= 1
+      isOver = true
+    }
+    record.inFlight += 1
+    const stop = start((error) => {
+      over()
+      expire(error)
+    })
+    return () => {
+      over()
+      stop()
+    }
   }
 
 const millisOf = ({ limits, shareMillis }: Time): number => Math.min(limits.wholeMillis, shareMillis)
@@ -77,14 +102,18 @@ export interface Reading {
 }
 
 /** A reading that begins. */
-export const newReading = (begun: Begun): Reading => ({ transcript: new Transcript(), begun, isCommitted: false })
+export const newReading = (begun: Begun): Reading => {
+  const transcript = new Transcript()
+  begun.transcript = transcript
+  return { transcript, begun, isCommitted: false }
+}
 
 /**
  * Reads the provider's stream to its end, and hands out what comes where somebody reads along. The attempt has a scope
  * of its own, which is closed before this ends.
  */
 export const streamed = (
-  provider: Provider,
+  { provider, record }: Stages,
   request: ChatRequest,
   call: Call,
   { limits, shareMillis, hold = (attempt) => attempt }: Time,
@@ -107,11 +136,13 @@ export const streamed = (
       })
     })
     return endedBy<ProviderError>(
-      (runtime) => (expire) =>
-        timers.limit(runtime)((phase) => {
-          const of = `${phase}Millis` as const
-          expire(Timeouts.timedOut(provider.name, phase, allowed[of], limits.stream[of]))
-        }),
+      (runtime) =>
+        inFlight(record, (expire) =>
+          timers.limit(runtime)((phase) => {
+            const of = `${phase}Millis` as const
+            expire(Timeouts.timedOut(provider.name, phase, allowed[of], limits.stream[of]))
+          })
+        ),
       cleanUp
     )(hold(Effect.scoped(read)))
   })

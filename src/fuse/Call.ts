@@ -1,15 +1,13 @@
-/** One call: how much time it has, and the story of its attempts. */
+/** One call: how much time it has, and what it comes to. */
 import { type Clock, DateTime, Duration } from "effect"
 import type { ChatResponse, ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import {
   AllProvidersFailedError,
   type Attempt,
-  type AttemptOutcome,
   type CandidateError,
   type LlmFuseError,
   recordStory
 } from "../model/LlmError.ts"
-import type { Usage } from "../model/Usage.ts"
 import type { EventHub } from "../observability/EventHub.ts"
 import type { Operation } from "../observability/FuseEvent.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
@@ -18,10 +16,11 @@ import type { RetryPolicy } from "../pipeline/RetryPolicy.ts"
 import type { Provider } from "../provider/Provider.ts"
 import type { CallStream } from "./CallStream.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
+import { type Begun, costOf, dateTimeAt, type Story, whole } from "./Story.ts"
 import type { Timeouts } from "./Timeouts.ts"
 
 /** A call under way. */
-export interface Call {
+export interface Call extends Story {
   readonly hub: EventHub
   readonly operation: Operation
   /** Whether a tracer is there, and spans are made. */
@@ -44,12 +43,6 @@ export interface Call {
   readonly maxCost: number | undefined
   /** The caller's side, where the answer is handed out as it comes. */
   readonly stream: CallStream | undefined
-  /** Grows as the call goes on; the response and the errors hold this very list. */
-  readonly attempts: Array<Attempt>
-  /** The last attempt to begin. */
-  current: Begun | undefined
-  /** The attempts under way, by provider; only a call that hedges has more than one. */
-  readonly underWay: Map<string, Begun> | undefined
 }
 
 /** The id of the call. */
@@ -67,42 +60,31 @@ export const factsOf = (call: Call): { readonly at: DateTime.Utc; readonly callI
 /** The wall time by the clock of the call. */
 export const wallTimeOf = (call: Call): DateTime.Utc => dateTimeAt(call.clock.unsafeCurrentTimeMillis())
 
-/** A time in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
-export const whole = (millis: number): Duration.Duration => Duration.millis(Math.max(0, Math.round(millis)))
-
-/** An attempt under way. */
-export interface Begun {
-  readonly provider: Provider
-  readonly number: number
-  readonly wallMillis: number
-  /** Monotonic time. */
-  readonly millis: number
-  readonly waitedMillis: number
-  /** When the first content of a streamed answer came; monotonic time. */
-  firstContentMillis: number | undefined
-  /** Whether its end is in the story. */
-  isOver: boolean
-  /** Wins the race that it is in, if it is in one; `false`: another has won. */
-  readonly claim: (() => boolean) | undefined
-}
-
 /** Notes that an attempt begins. The first one, if nothing was waited for, begins with the call. */
 export const begin = (
   call: Call,
   provider: Provider,
   number: number,
   waitedMillis: number,
-  claim?: () => boolean
-): Begun => ({
-  provider,
-  number,
-  wallMillis: call.clock.unsafeCurrentTimeMillis(),
-  millis: isFirst(call, number, waitedMillis) ? call.startMillis : nowOf(call),
-  waitedMillis,
-  firstContentMillis: undefined,
-  isOver: false,
-  claim
-})
+  claim: Begun["claim"],
+  giveUp: Begun["giveUp"]
+): Begun => {
+  const begun: Begun = {
+    provider,
+    number,
+    wallMillis: call.clock.unsafeCurrentTimeMillis(),
+    millis: isFirst(call, number, waitedMillis) ? call.startMillis : nowOf(call),
+    waitedMillis,
+    firstContentMillis: undefined,
+    transcript: undefined,
+    isOver: false,
+    claim,
+    giveUp
+  }
+  call.current = begun
+  call.underWay?.set(provider.name, begun)
+  return begun
+}
 
 const isFirst = (call: Call, number: number, waitedMillis: number): boolean =>
   number === 1 && waitedMillis === 0 && call.attempts.length === 0 && call.hedge === undefined
@@ -112,64 +94,6 @@ export const nowOf = (call: Call): number => Monotonic.unsafeMillis(call.clock)
 
 /** Whether the call has any time left. */
 export const hasTime = (call: Call): boolean => call.deadline === undefined || nowOf(call) < call.deadline.atMillis
-
-interface Ending {
-  readonly nowMillis: number
-  readonly outcome: AttemptOutcome
-  readonly error?: CandidateError | undefined
-  readonly usage?: Usage | undefined
-  readonly cost?: number | undefined
-  readonly estimated?: boolean | undefined
-}
-
-let lastDateTime = DateTime.unsafeMake(0)
-
-/** Many attempts begin in the same millisecond, and the value is the same then. */
-const dateTimeAt = (wallMillis: number): DateTime.Utc => {
-  if (lastDateTime.epochMillis !== wallMillis) lastDateTime = DateTime.unsafeMake(wallMillis)
-  return lastDateTime
-}
-
-/** Notes how an attempt ended. What ends after it was given up adds nothing to the story. */
-export const end = (call: Call, provider: Provider, begun: Begun, ending: Ending): Attempt => {
-  const { error, usage } = ending
-  const attempt: { -readonly [K in keyof Attempt]: Attempt[K] } = {
-    provider: provider.name,
-    number: begun.number,
-    startedAt: dateTimeAt(begun.wallMillis),
-    duration: whole(ending.nowMillis - begun.millis),
-    outcome: ending.outcome
-  }
-  if (error !== undefined) attempt.error = error
-  if (usage !== undefined) attempt.usage = usage
-  if (ending.cost !== undefined) attempt.cost = ending.cost
-  if (ending.estimated) attempt.estimated = true
-  const { firstContentMillis } = begun
-  if (firstContentMillis !== undefined) attempt.timeToFirstToken = whole(firstContentMillis - begun.millis)
-  if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
-  if (begun.isOver) return attempt
-  begun.isOver = true
-  // The attempt that answered stands last, also where it is known before those that lost.
-  const isAnswered = ending.outcome === "hedge-lost" && call.attempts.at(-1)?.outcome === "success"
-  if (isAnswered) call.attempts.splice(-1, 0, attempt)
-  else call.attempts.push(attempt)
-  return attempt
-}
-
-/** What the attempts of a call have cost; `undefined` if that is known of none. */
-export const costOf = ({ attempts }: Pick<Call, "attempts">): number | undefined => {
-  let sum: number | undefined
-  for (const { cost } of attempts) if (cost !== undefined) sum = (sum ?? 0) + cost
-  return sum
-}
-
-/** Notes that the call has ended while attempts of it were under way. */
-export const breakOff = (call: Call): void => {
-  const { current, underWay } = call
-  for (const begun of underWay?.values() ?? (current === undefined ? [] : [current])) {
-    if (!begun.isOver) end(call, begun.provider, begun, { nowMillis: nowOf(call), outcome: "interrupted" })
-  }
-}
 
 const noToolCalls: ReadonlyArray<ToolCall> = Object.freeze([])
 

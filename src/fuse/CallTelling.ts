@@ -1,16 +1,23 @@
 /** The beginning and the end of a call, for those who listen. */
 import { Cause, Effect, Either, Exit, Option } from "effect"
+import type { LlmFuseError } from "../model/LlmError.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
 import * as Tracing from "../observability/Tracing.ts"
 import * as Call from "./Call.ts"
 import type { CheckedCall } from "./CallCheck.ts"
 import type { Answering, Told } from "./Conversation.ts"
+import * as Story from "./Story.ts"
 
-/** Tells that a call begins, and how it ends. */
+/** Tells that a call begins and how it ends, and gives up what is under way when its caller leaves. */
 export const told = <A extends Told>(call: Call.Call, running: Answering<A>): Answering<A> => {
-  const { operation, tag } = call
-  call.hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
-  return Effect.onExit(running, (exit) => Effect.sync(() => call.hub.tell(endOf(call, exit))))
+  const { hub, operation, tag } = call
+  if (hub.isHeard()) hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
+  return Effect.onExit(running, (exit) =>
+    Effect.sync(() => {
+      if (Exit.isFailure(exit)) Story.breakOff(call)
+      if (hub.isHeard()) hub.tell(endOf(call, exit))
+    })
+  )
 }
 
 /** Puts a span around a call. */
@@ -20,11 +27,13 @@ export const traced = <A extends Told>(
   running: Answering<A>
 ): Answering<A> => {
   const first = Either.match(checked, { onLeft: () => undefined, onRight: ({ candidates }) => candidates[0]?.provider })
-  const { operation } = call
-  return Tracing.aroundCall({ callId: Call.idOf(call), operation, provider: first?.name, model: first?.model }, running)
+  const { operation, hub } = call
+  const { capturesContent } = hub
+  const span = { callId: Call.idOf(call), operation, provider: first?.name, model: first?.model, capturesContent }
+  return Tracing.aroundCall(span, running)
 }
 
-const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, Error>): FuseEvent => {
+const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, LlmFuseError>): FuseEvent => {
   const facts = Call.factsOf(call)
   if (Exit.isSuccess(exit)) {
     const { provider, model, attempts, latency, usage, cost } = exit.value
@@ -34,8 +43,9 @@ const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, Error>): Fuse
     const timeToFirstToken = isAnswer ? last.timeToFirstToken : undefined
     return { _tag: "CallSucceeded", ...facts, provider, model, attempt, latency, timeToFirstToken, usage, cost }
   }
+  const cost = Story.costOf(call)
   return Option.match(Cause.failureOption(exit.cause), {
-    onNone: (): FuseEvent => ({ _tag: "CallInterrupted", ...facts }),
-    onSome: (error) => ({ _tag: "CallFailed", ...facts, error: error as never })
+    onNone: (): FuseEvent => ({ _tag: "CallInterrupted", ...facts, cost }),
+    onSome: (error): FuseEvent => ({ _tag: "CallFailed", ...facts, error, cost })
   })
 }

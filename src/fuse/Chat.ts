@@ -5,14 +5,16 @@ import type { ChatEvent } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
 import { ContextLengthError, InvalidRequestError, type ProviderError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
 import { checkAnswer } from "./AnswerCheck.ts"
 import * as Attempt from "./Attempt.ts"
-import * as AttemptFailure from "./AttemptFailure.ts"
+import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
 import type { Job, Stages } from "./Stages.ts"
+import type * as Story from "./Story.ts"
 
 /** Looks at an answer once more before it counts. */
 export type Accept = (provider: string, answer: ProviderAnswer) => Either.Either<ProviderAnswer, ProviderError>
@@ -48,36 +50,43 @@ const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined
 export const send = (
   request: ChatRequest,
   accept: Accept | undefined,
-  { provider, options, watch, limits, record }: Stages,
+  stages: Stages,
   call: Call.Call,
-  begun: Call.Begun,
+  begun: Story.Begun,
   time: Attempt.Time
 ): Effect.Effect<ChatResponse, ProviderError> => {
+  const { provider, options } = stages
   const { name } = provider
   const isStreamed = canStream(provider) && (call.stream !== undefined || time.limits.areOfStreams)
   const reading = isStreamed || call.stream !== undefined ? Attempt.newReading(begun) : undefined
 
-  const failed = (reason: ProviderError) => {
-    const error = reading === undefined ? reason : withText(call, reading, reason)
+  /** What a failed attempt is billed for: what its provider says; else what it had read and written when it was ended. */
+  const billedFor = (error: ProviderError, usage = error.usage): Story.Billed | undefined => {
+    const { pricing } = options
+    if (usage !== undefined) return Cost.known(pricing, provider, usage, undefined, begun.wallMillis)
     const text = reading?.transcript.text ?? ""
-    const billed = text === "" ? undefined : Cost.estimated(options.pricing, provider, request, text, begun.wallMillis)
-    return AttemptFailure.failed(provider, record, call, begun, error, billed)
+    const isEndedByUs = error._tag === "TimeoutError" && error.phase !== "upstream"
+    if (text === "" && !isEndedByUs) return undefined
+    const billed = Cost.estimated(pricing, provider, Cost.expected(request).inputTokens, text, begun.wallMillis)
+    return text === "" && billed.cost === undefined ? undefined : billed
+  }
+
+  const failed = (reason: ProviderError, usage?: Usage) => {
+    const error = reading === undefined ? reason : withText(call, reading, reason)
+    return AttemptEnd.failed(stages, call, begun, error, billedFor(reason, usage))
   }
 
   const answered = (handedOver: ProviderAnswer | string) => {
+    // Another provider was faster, and this one is being interrupted.
+    if (begun.isOver) return Effect.interrupt
     const checked = checkAnswer(name, handedOver)
     const answer = accept === undefined ? checked : Either.flatMap(checked, (it) => accept(name, it))
-    if (Either.isLeft(answer)) return failed(answer.left)
+    if (Either.isLeft(answer)) return failed(answer.left, typeof handedOver === "string" ? undefined : handedOver.usage)
     if (call.stream !== undefined && !(reading?.isCommitted ?? true) && begun.claim?.() === false) {
       return Effect.interrupt
     }
     const nowMillis = Call.nowOf(call)
-    const { millis, firstContentMillis } = begun
-    record.succeeded(nowMillis - millis, firstContentMillis && firstContentMillis - millis)
-    const { usage, model } = answer.right
-    const cost = usage && Cost.of(options.pricing, provider, usage, model, begun.wallMillis)
-    if (cost !== undefined) record.cost += cost
-    Call.end(call, provider, begun, { nowMillis, outcome: "success", usage, cost })
+    AttemptEnd.succeeded(stages, call, begun, answer.right, nowMillis)
     const response = Call.respond(call, provider, answer.right, nowMillis)
     if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
     const rest = Attempt.withStart(call, call.stream, provider, reading, restOf(response, isStreamed))
@@ -85,12 +94,12 @@ export const send = (
   }
 
   return reading !== undefined && isStreamed
-    ? Effect.matchEffect(Attempt.streamed(provider, request, call, time, reading), {
-        onFailure: failed,
+    ? Effect.matchEffect(Attempt.streamed(stages, request, call, time, reading), {
+        onFailure: (error) => failed(error),
         onSuccess: () => answered(reading.transcript.answer)
       })
-    : Effect.matchEffect(Attempt.inOnePiece(provider, request, call, time, watch, limits.wholeMillis), {
-        onFailure: failed,
+    : Effect.matchEffect(Attempt.inOnePiece(stages, request, call, time), {
+        onFailure: (error) => failed(error),
         onSuccess: answered
       })
 }

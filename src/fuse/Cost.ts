@@ -5,7 +5,8 @@ import { CostLimitError } from "../model/LlmError.ts"
 import { estimateUsage, type Pricing } from "../model/Pricing.ts"
 import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
-import * as Call from "./Call.ts"
+import type { Call } from "./Call.ts"
+import { type Billed, costOf } from "./Story.ts"
 
 /** What a usage costs at a provider, in US dollars; `undefined` where nobody knows. */
 export const of = (
@@ -27,23 +28,25 @@ export const expected = (request: ChatRequest): Usage => ({
   outputTokens: request.maxTokens ?? 0
 })
 
-/** What an answer that broke off has used and cost, estimated from the texts; `undefined` where no price is known. */
-export interface Billed {
-  readonly usage: Usage
-  readonly cost: number | undefined
-}
+/** What an attempt used and cost, as the provider says. */
+export const known = (
+  pricing: Pricing,
+  provider: Provider,
+  usage: Usage,
+  model: string | undefined,
+  atMillis: number
+): Billed => ({ usage, cost: of(pricing, provider, usage, model, atMillis), estimated: false })
 
-/** The estimate of an attempt that ended before its answer did. */
+/** The estimate of an attempt that ended before its answer did: what it has read, and the text that it has written. */
 export const estimated = (
   pricing: Pricing,
   provider: Provider,
-  request: ChatRequest,
+  inputTokens: number,
   text: string,
   atMillis: number
 ): Billed => {
-  const characters = Capabilities.charactersOf(request)
-  const usage = estimateUsage(characters, text.length)
-  return { usage, cost: of(pricing, provider, usage, undefined, atMillis) }
+  const usage = { inputTokens, outputTokens: estimateUsage(0, text.length).outputTokens }
+  return { usage, cost: of(pricing, provider, usage, undefined, atMillis), estimated: true }
 }
 
 /**
@@ -51,14 +54,14 @@ export const estimated = (
  * more than its `maxCost`. What has no known price counts as nothing.
  */
 export const obstacleTo = (
-  call: Call.Call,
+  call: Call,
   provider: Provider,
   pricing: Pricing,
   expected: Usage
 ): CostLimitError | undefined => {
   const { maxCost } = call
   if (maxCost === undefined) return undefined
-  const spent = Call.costOf(call) ?? 0
+  const spent = costOf(call) ?? 0
   const next = of(pricing, provider, expected, undefined, call.clock.unsafeCurrentTimeMillis()) ?? 0
   if (spent + next <= maxCost) return undefined
   const { name } = provider

@@ -7,10 +7,10 @@ import * as Pricing from "../model/Pricing.ts"
 import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
 import * as Attempt from "./Attempt.ts"
-import * as AttemptFailure from "./AttemptFailure.ts"
+import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
-import * as Cost from "./Cost.ts"
 import type { Job } from "./Stages.ts"
+import * as Story from "./Story.ts"
 
 /** The space of a provider's vectors. */
 export const spaceOf = ({ name, model, embeddingSpace }: Provider): string => embeddingSpace ?? `${name}/${model ?? ""}`
@@ -33,11 +33,12 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
   expected: () => Pricing.estimateUsage(charactersOf(batch), 0),
   tokens: () => Math.ceil(charactersOf(batch) / Capabilities.charactersPerToken),
   mayRetry: () => true,
-  send: ({ provider, options, watch, limits, record }, call, begun, time) => {
+  send: (stages, call, begun, time) => {
+    const { provider } = stages
     const { name } = provider
-    const failed = (error: ProviderError) => AttemptFailure.failed(provider, record, call, begun, error)
+    const failed = (error: ProviderError) => AttemptEnd.failed(stages, call, begun, error)
     const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
-    return Effect.matchEffect(Attempt.withinTime(name, time)(embedding, call.clock, watch, limits.wholeMillis), {
+    return Effect.matchEffect(Attempt.withinTime(stages, embedding, call.clock, time), {
       onFailure: failed,
       onSuccess: (answer) => {
         const problem = problemOf(answer, batch)
@@ -45,11 +46,7 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
           return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}` }))
         }
         const nowMillis = Call.nowOf(call)
-        record.succeeded(nowMillis - begun.millis, undefined)
-        const { usage, model } = answer
-        const cost = usage && Cost.of(options.pricing, provider, usage, model, begun.wallMillis)
-        if (cost !== undefined) record.cost += cost
-        Call.end(call, provider, begun, { nowMillis, outcome: "success", usage, cost })
+        AttemptEnd.succeeded(stages, call, begun, answer, nowMillis)
         return Effect.succeed(respond(call, provider, withLength(answer, batch), space, nowMillis))
       }
     })
@@ -90,7 +87,7 @@ const respond = (
 })
 
 const costOf = (call: Call.Call) => {
-  const cost = Call.costOf(call)
+  const cost = Story.costOf(call)
   return cost === undefined ? {} : { cost }
 }
 

@@ -2,7 +2,7 @@
 import { type ConfigError, type Duration, Effect, Either } from "effect"
 import * as FailoverPolicy from "../model/FailoverPolicy.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
-import type { Pricing } from "../model/Pricing.ts"
+import { none as noPrices, type Pricing } from "../model/Pricing.ts"
 import { shared as builtIn } from "../observability/BuiltInPrices.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
@@ -79,6 +79,12 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
   readonly metrics?: boolean | undefined
   /** Whether what happens is logged too, with Effect's logger: failed calls as errors, failovers and circuits as warnings. Default: false. */
   readonly logs?: boolean | undefined
+  /**
+   * Whether events, logs and spans may quote what was asked and answered: errors in the vendors' own words, and on spans
+   * `gen_ai.input.messages`, `gen_ai.output.messages` and `gen_ai.system_instructions`. Default: false; they tell facts and
+   * numbers. What a call returns or fails with is whole either way.
+   */
+  readonly captureContent?: boolean | undefined
   /** Called with everything that happens, as it happens. What it throws is lost and harms no call. Default: nobody. */
   readonly onEvent?: ((event: FuseEvent) => void) | undefined
 }
@@ -131,6 +137,7 @@ export interface Resolved {
   readonly failover: FailoverPolicy.FailoverPolicy
   readonly logs: boolean
   readonly metrics: boolean
+  readonly captureContent: boolean
   readonly onEvent: ((event: FuseEvent) => void) | undefined
 }
 
@@ -150,6 +157,7 @@ const optionNames: ReadonlyArray<keyof Options> = [
   "recovery",
   "failover",
   "logs",
+  "captureContent",
   "onEvent"
 ]
 
@@ -159,12 +167,19 @@ const ofVendors: Pricing = {
   costOf: (usage, answerer) => (answerer.vendor === undefined ? undefined : builtIn.costOf(usage, answerer))
 }
 
-/** What fetches the prices; `undefined` where there are none to fetch, or no provider to which they could apply. */
-export const loadOf = (
-  { pricing }: Pick<Resolved, "pricing">,
-  providers: ReadonlyArray<Provider>
-): Effect.Effect<void> | undefined =>
-  pricing === ofVendors && providers.every(({ vendor }) => vendor === undefined) ? undefined : pricing.load
+/** What the prices are to the calls of a service. */
+export interface Account {
+  /** Whether there may be a price for one of the providers. */
+  readonly isPriced: boolean
+  /** Fetches the prices; `undefined` where there are none to fetch. */
+  readonly load: Effect.Effect<void> | undefined
+}
+
+/** What the prices are to calls of these providers. */
+export const accountOf = ({ pricing }: Pick<Resolved, "pricing">, providers: ReadonlyArray<Provider>): Account => {
+  const isPriced = pricing === ofVendors ? providers.some(({ vendor }) => vendor !== undefined) : pricing !== noPrices
+  return { isPriced, load: isPriced ? pricing.load : undefined }
+}
 
 const checkFunction = (option: string, value: unknown, allowed = "a function") =>
   value === undefined || typeof value === "function"
@@ -209,6 +224,7 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
       recovery: yield* OptionCheck.oneOf("recovery", options.recovery ?? "fail", recoveries),
       failover: options.failover ?? FailoverPolicy.default,
       logs: yield* OptionCheck.oneOf("logs", options.logs ?? false, [true, false]),
+      captureContent: yield* OptionCheck.oneOf("captureContent", options.captureContent ?? false, [true, false]),
       onEvent: options.onEvent
     }
   })

@@ -35,9 +35,10 @@ export interface ProviderHealth {
   /** What our own limits leave; absent where they do not limit it. */
   readonly requestsLeft?: number | undefined
   readonly tokensLeft?: number | undefined
-  /** Attempts in flight and attempts that wait; absent without limits. */
-  readonly inFlight?: number | undefined
-  readonly queued?: number | undefined
+  /** Attempts in flight. */
+  readonly inFlight: number
+  /** Attempts that wait for the limits; 0 without limits. */
+  readonly queued: number
   readonly lastError?: LastError | undefined
   /** What its attempts have cost so far, in US dollars, as far as their prices are known. */
   readonly cost: number
@@ -72,6 +73,8 @@ export const look = (
       failureRate: record.failureRate,
       latency: { ...percentiles(record.latency), ...(average === undefined ? {} : { average }) },
       timeToFirstToken: percentiles(record.timeToFirstToken),
+      inFlight: record.inFlight,
+      queued: 0,
       ...limits,
       ...(lastError === undefined ? {} : { lastError }),
       cost: record.cost

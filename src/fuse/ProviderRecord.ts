@@ -26,6 +26,8 @@ export class ProviderRecord {
   averageMillis: number | undefined
   /** What its attempts have cost so far, in US dollars, as far as their prices are known. */
   cost = 0
+  /** Attempts that are waited for just now. */
+  inFlight = 0
   readonly #failures = new Uint8Array(remembered)
   #place = 0
   #count = 0
@@ -43,6 +45,11 @@ export class ProviderRecord {
     if (firstContentMillis !== undefined) this.timeToFirstToken.record(firstContentMillis)
     const before = this.averageMillis
     this.averageMillis = before === undefined ? millis : before + weight * (millis - before)
+  }
+
+  /** An attempt cost something, if that is known. */
+  spent(cost: number | undefined): void {
+    if (cost !== undefined) this.cost += cost
   }
 
   /** An attempt failed. */

@@ -10,6 +10,7 @@ import type { Resolved } from "./FuseOptions.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
 import type { Member } from "./Member.ts"
 import type { Answer, Job } from "./Stages.ts"
+import * as Story from "./Story.ts"
 
 /** Tells an event of the call, if anybody listens. */
 const tell = (call: Call.Call, event: (facts: ReturnType<typeof Call.factsOf>) => FuseEvent): Effect.Effect<void> => {
@@ -63,14 +64,11 @@ export const make = (options: Resolved): Search => {
       isAvailable: (position) =>
         Effect.map(countLeft(candidates.slice(position, position + 1), job), (count) => count > 0),
       onHedge: (from, to) => tell(call, (facts) => ({ _tag: "Hedged", ...facts, from: nameAt(from), to: nameAt(to) })),
-      onHedgeLost: (position) => {
-        const attempt = candidates[position]?.noteLost(call, job)
-        return tell(call, (facts) => ({ _tag: "HedgeLost", ...facts, provider: nameAt(position), attempt }))
-      }
+      onHedgeLost: (position) => Effect.sync(() => candidates[position]?.noteLost(call))
     })
     // Those that lost are in the story only now that the race is over.
     return Effect.map(raced, (answer) => {
-      const cost = Call.costOf(call)
+      const cost = Story.costOf(call)
       return cost === undefined ? answer : { ...answer, cost }
     })
   }

@@ -12,6 +12,7 @@ import type * as Call from "./Call.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { Guard } from "./Limits.ts"
 import type { ProviderRecord } from "./ProviderRecord.ts"
+import type * as Story from "./Story.ts"
 import type * as Timeouts from "./Timeouts.ts"
 
 /** A provider with the stages that guard it. */
@@ -48,7 +49,7 @@ export interface Job<out A extends Answer> {
   readonly send: (
     stages: Stages,
     call: Call.Call,
-    begun: Call.Begun,
+    begun: Story.Begun,
     time: Attempt.Time
   ) => Effect.Effect<A, CandidateError>
 }

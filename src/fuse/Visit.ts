@@ -7,11 +7,13 @@ import * as Deadline from "../pipeline/Deadline.ts"
 import type { Permit } from "../pipeline/LimiterPermit.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
 import type * as Attempt from "./Attempt.ts"
+import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
 import * as Limits from "./Limits.ts"
 import type { Answer, Job, Stages } from "./Stages.ts"
+import * as Story from "./Story.ts"
 import * as Timeouts from "./Timeouts.ts"
 
 interface Visit<A extends Answer> {
@@ -25,7 +27,7 @@ interface Visit<A extends Answer> {
   /** Attempts so far. */
   number: number
   /** The last attempt. */
-  begun: Call.Begun | undefined
+  begun: Story.Begun | undefined
   /** The wait before the next attempt. */
   backoffMillis: number
   lastError: CandidateError | undefined
@@ -47,8 +49,8 @@ export interface Visits {
     others: Effect.Effect<number>,
     claim?: () => boolean
   ) => Effect.Effect<A, CandidateError>
-  /** Notes that another provider was faster; gives the number of the attempt that was under way. */
-  readonly noteLost: (call: Call.Call, job: Job<Answer>) => number | undefined
+  /** Notes and tells that another provider was faster. */
+  readonly noteLost: (call: Call.Call) => void
   /** Takes one from what may be retried and hedged; `false` if there is nothing left. */
   readonly mayRepeat: (nowMillis: number) => boolean
   /** Notes in the story of the call that, and why, the provider did not answer it. */
@@ -95,19 +97,23 @@ export const make = (stages: Stages): Visits => {
   const sendWithin = <A extends Answer>(visit: Visit<A>, inLineMillis: number, time: Attempt.Time) => {
     const { call } = visit
     visit.number += 1
-    const begun = Call.begin(call, provider, visit.number, visit.backoffMillis + inLineMillis, visit.claim)
+    const waitMillis = visit.backoffMillis + inLineMillis
+    const begun = Call.begin(call, provider, visit.number, waitMillis, visit.claim, (begun, outcome) =>
+      AttemptEnd.givenUp(stages, call, begun, visit.job.expected(), outcome)
+    )
     visit.begun = begun
-    call.current = begun
-    call.underWay?.set(name, begun)
     if (call.hub.isHeard()) {
-      const waited = Call.whole(begun.waitedMillis)
+      const waited = Story.whole(begun.waitedMillis)
       call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: name, attempt: visit.number, waited })
     }
     const sent = visit.job.send(stages, call, begun, time)
     if (!call.isTraced) return sent
     const { number, waitedMillis } = begun
-    const { operation } = call
-    const span = { provider: name, model: provider.model, operation, number, waitedMillis, isLost: () => begun.isOver }
+    const { operation, hub } = call
+    const { capturesContent } = hub
+    const { model } = provider
+    const isLost = () => begun.isOver
+    const span = { provider: name, model, operation, number, waitedMillis, capturesContent, isLost }
     return Tracing.aroundAttempt(span, sent)
   }
 
@@ -121,13 +127,7 @@ export const make = (stages: Stages): Visits => {
           Limits.accounted(room, permit, sendNow(visit, permit))
         ),
         "ThrottledError",
-        (throttled) => {
-          if (call.hub.isHeard()) {
-            const { wait } = throttled
-            call.hub.tell({ _tag: "Throttled", ...Call.factsOf(call), provider: name, wait, error: throttled })
-          }
-          return stopped(visit, throttled)
-        }
+        (throttled) => stopped(visit, throttled)
       )
     )
   }
@@ -142,9 +142,15 @@ export const make = (stages: Stages): Visits => {
     return Effect.fail(visit.lastError ?? error)
   }
 
-  const rejected = (call: Call.Call, number: number, error: CandidateError): void => {
-    const begun = Call.begin(call, provider, number, 0)
-    Call.end(call, provider, begun, { nowMillis: begun.millis, outcome: "rejected", error })
+  const rejected = (call: Call.Call, attempt: number, error: CandidateError): void => {
+    Story.reject(call, name, attempt, error, call.clock.unsafeCurrentTimeMillis())
+    if (!call.hub.isHeard()) return
+    const facts = { ...Call.factsOf(call), provider: name, attempt }
+    call.hub.tell(
+      error._tag === "ThrottledError"
+        ? { _tag: "Throttled", ...facts, wait: error.wait, error }
+        : { _tag: "AttemptRejected", ...facts, error }
+    )
   }
 
   const mayRepeat = (nowMillis: number): boolean => budget === undefined || budget.withdraw(nowMillis)
@@ -215,19 +221,10 @@ export const make = (stages: Stages): Visits => {
       )
     },
     mayRepeat,
-    noteLost: (call, job) => {
+    noteLost: (call) => {
       const begun = call.underWay?.get(name)
-      if (begun === undefined || begun.isOver) return undefined
-      // It has been asked, and will be billed at least for what it has read.
-      const usage = { ...job.expected(), outputTokens: 0 }
-      const cost = Cost.of(options.pricing, provider, usage, undefined, begun.wallMillis)
-      if (cost !== undefined) stages.record.cost += cost
-      Call.end(call, provider, begun, {
-        nowMillis: Call.nowOf(call),
-        outcome: "hedge-lost",
-        ...(cost === undefined ? {} : { usage, cost, estimated: true })
-      })
-      return begun.number
+      if (begun !== undefined && !begun.isOver) begun.giveUp(begun, "hedge-lost")
+      else if (call.hub.isHeard()) call.hub.tell({ _tag: "HedgeLost", ...Call.factsOf(call), provider: name })
     },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, 0, error)

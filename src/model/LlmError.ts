@@ -31,6 +31,13 @@ export interface Attempt {
   readonly estimated?: boolean | undefined
 }
 
+/** A look at what has to be there: an error is no place to check the counts. */
+const isUsage = (input: unknown): input is Usage =>
+  typeof input === "object" &&
+  input !== null &&
+  typeof (input as Partial<Usage>).inputTokens === "number" &&
+  typeof (input as Partial<Usage>).outputTokens === "number"
+
 const common = {
   /** The name of the provider. */
   provider: Schema.String,
@@ -44,6 +51,11 @@ const common = {
   retryAfter: Schema.optional(Schema.DurationFromSelf),
   /** The provider's own word on whether to retry (`x-should-retry`); it outranks the failure table. */
   shouldRetry: Schema.optional(Schema.Boolean),
+  /**
+   * What the provider says that it used for the answer that came to this error, and may bill; absent where it does not
+   * say. Of a stream that broke off it is the last word so far, which may count less output than came.
+   */
+  usage: Schema.optional(Schema.declare(isUsage)),
   /** What led to it, without keys and request headers. */
   cause: Schema.optional(Schema.Defect)
 }
@@ -89,6 +101,8 @@ interface FailureClass<Self, Tag extends string, Fields extends Schema.Struct.Fi
     Cause.YieldableError
   > {
   readonly _tag: Tag
+  /** What such an error says where nobody has other words for it. */
+  readonly what: string
 }
 
 const failure =
@@ -101,6 +115,7 @@ const failure =
     const Tagged: new (props: Record<string, unknown>, options?: Schema.MakeOptions) => FailoverPolicy.Classified =
       Schema.TaggedError<never>(`llmfuse/${tag}`)(tag, { ...common, ...fields }) as never
     class Base extends Tagged {
+      static readonly what = what
       constructor(props: Record<string, unknown>, options?: Schema.MakeOptions) {
         super({ ...props, message: props.message ?? `${props.provider}: ${what}` }, options)
       }
@@ -382,10 +397,13 @@ export const isLlmFuseError = (value: unknown): value is LlmFuseError => classes
  * a full limiter): a stack trace costs several times the rest of a call.
  */
 export const failWithoutStackTrace = <E>(make: () => E): Effect.Effect<never, E> =>
-  Effect.suspend(() => {
-    const limit = Error.stackTraceLimit
-    Error.stackTraceLimit = 0
-    const error = make()
-    Error.stackTraceLimit = limit
-    return Effect.fail(error)
-  })
+  Effect.suspend(() => Effect.fail(withoutStackTrace(make)))
+
+/** Makes an error without a stack trace. */
+export const withoutStackTrace = <E>(make: () => E): E => {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 0
+  const error = make()
+  Error.stackTraceLimit = limit
+  return error
+}

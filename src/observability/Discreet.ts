@@ -1,27 +1,31 @@
-/** What may be said of an error where prompts and answers are not to be read. */
+/**
+ * What may be said of an error where prompts and answers are not to be read. A vendor's words may quote them, and so may
+ * those of a request that is refused: only facts go on, and words of our own that hold nothing else.
+ */
+import { Duration } from "effect"
 import {
   AllProvidersFailedError,
-  ContentPolicyError,
+  type Attempt,
+  CircuitOpenError,
+  CostLimitError,
+  DeadlineExceededError,
   FallbackError,
-  InvalidResponseError,
-  isLlmFuseError
+  isLlmFuseError,
+  type LlmFuseError,
+  recordStory,
+  ThrottledError,
+  TimeoutError,
+  UnknownProviderError,
+  withoutStackTrace
 } from "../model/LlmError.ts"
+import type { FuseEvent } from "./FuseEvent.ts"
 
-/** The words of an error, without those of a prompt or an answer: some errors quote them for their caller. */
-export const wordsOf = (error: unknown): string => {
-  if (error instanceof AllProvidersFailedError) {
-    return `no provider answered: ${Object.values(error.errors).map(wordsOf).join("; ")}`
-  }
-  if (error instanceof ContentPolicyError) {
-    return `${error.provider}: ${error.stage === "prompt" ? "the prompt was blocked" : "the answer was refused or stopped"}`
-  }
-  if (error instanceof InvalidResponseError && error.reason !== undefined) {
-    return `${error.provider}: ${error.reason === "length" ? "the object was cut off at the token limit" : "the answer does not fit the schema"}`
-  }
-  if (error instanceof FallbackError)
-    return `${error.provider}: the fallback failed too (after: ${wordsOf(error.cause)})`
-  return error instanceof Error ? error.message : tagOf(error)
-}
+/** An event whose error quotes nobody. */
+export const event = <Event extends FuseEvent>(event: Event): Event =>
+  "error" in event && event.error !== undefined ? { ...event, error: of(event.error) } : event
+
+/** The same error of LlmFuse with nothing in it that quotes a prompt or an answer; of another value, what kind it is. */
+export const of = (error: unknown): unknown => (isLlmFuseError(error) ? withStory(error) : { _tag: tagOf(error) })
 
 /** The tag of an error; where it has none, what kind of value it is. */
 export const tagOf = (error: unknown): string =>
@@ -31,6 +35,80 @@ export const tagOf = (error: unknown): string =>
       ? error.name
       : typeof error
 
-/** An error that says only what may be said, to stand for one of ours in a trace. */
-export const standIn = (error: unknown): unknown =>
-  isLlmFuseError(error) ? { _tag: tagOf(error), name: tagOf(error), message: wordsOf(error) } : error
+/** An error stays one and the same value in all that is told of it. */
+const copies = new WeakMap<LlmFuseError, LlmFuseError>()
+
+const copyOf = <E extends LlmFuseError>(error: E): E => {
+  const copy = (copies.get(error) ?? withoutStackTrace(() => made(error))) as E
+  copies.set(error, copy)
+  return copy
+}
+
+/** The copy with its story, which the error itself may have got only since. */
+const withStory = <E extends LlmFuseError>(error: E): E => {
+  const copy = copyOf(error)
+  if (!(error instanceof AllProvidersFailedError) && error.attempts.length > 0) {
+    recordStory(copy, { attempts: storyOf(error.attempts), attemptCount: error.attemptCount })
+  }
+  return copy
+}
+
+const storyOf = (attempts: ReadonlyArray<Attempt>): ReadonlyArray<Attempt> =>
+  attempts.map((attempt) => (attempt.error === undefined ? attempt : { ...attempt, error: copyOf(attempt.error) }))
+
+const made = (error: LlmFuseError): LlmFuseError => {
+  if (error instanceof AllProvidersFailedError) {
+    const errors = Object.entries(error.errors).map(([name, each]) => [name, withStory(each)])
+    return new AllProvidersFailedError({
+      ...error,
+      errors: Object.fromEntries(errors),
+      attempts: storyOf(error.attempts)
+    })
+  }
+  const { message: _, cause, ...facts } = error as LlmFuseError & { readonly cause?: unknown }
+  const Same = error.constructor as new (fields: object, options: object) => LlmFuseError
+  const own = {
+    ...facts,
+    message: wordsOf(error),
+    ...(isLlmFuseError(cause) ? { cause: copyOf(cause) } : {}),
+    ...("partial" in error ? { partial: "" } : {}),
+    ...("openedBy" in error && error.openedBy !== undefined ? { openedBy: of(error.openedBy) } : {}),
+    ...(error instanceof FallbackError ? { error: of(error.error) } : {})
+  }
+  return new Same(own, { disableValidation: true })
+}
+
+type SingleError = Exclude<LlmFuseError, AllProvidersFailedError>
+
+const wordsOf = (error: SingleError): string => {
+  const { provider } = error
+  if (isInOurWords(error)) return error.message
+  if (error instanceof CircuitOpenError) {
+    if (error.openUntil === undefined || error.openedBy === undefined) return error.message
+    return `${provider}: circuit open, opened by: ${tagOf(error.openedBy)}`
+  }
+  const facts = [
+    error.failureCase,
+    error.statusCode === undefined ? undefined : `HTTP ${error.statusCode}`,
+    codeOf(error, 4),
+    error.retryAfter && `retry after ${Duration.format(error.retryAfter)}`
+  ].filter((fact) => fact !== undefined)
+  const { what } = error.constructor as unknown as { readonly what: string }
+  return `${provider}: ${what}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}`
+}
+
+/** Whether the words of an error are made of numbers and names alone. */
+const isInOurWords = (error: SingleError): boolean =>
+  error instanceof ThrottledError ||
+  error instanceof CostLimitError ||
+  error instanceof DeadlineExceededError ||
+  error instanceof UnknownProviderError ||
+  (error instanceof TimeoutError && error.phase !== "upstream") ||
+  ("reason" in error && error.reason === "capability")
+
+/** The system's code for a failed connection, such as `ECONNREFUSED`, from the error or what led to it. */
+const codeOf = (error: unknown, depth: number): string | undefined => {
+  if (depth === 0 || typeof error !== "object" || error === null) return undefined
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown }
+  return typeof code === "string" && /^[A-Z][A-Z0-9_]{1,40}$/.test(code) ? code : codeOf(cause, depth - 1)
+}

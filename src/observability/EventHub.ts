@@ -1,5 +1,6 @@
 /** The way of an event to those who listen. */
 import { Chunk, DateTime, Effect, Either, Random, Stream } from "effect"
+import * as Discreet from "./Discreet.ts"
 import type { FuseEvent } from "./FuseEvent.ts"
 
 /** So many events were lost before the next one, because their reader was too slow. */
@@ -13,6 +14,8 @@ export type ObservedEvent = FuseEvent | EventsDropped
 
 /** Hands events to listeners. With none, nothing is built: ask `isHeard` first. */
 export interface EventHub {
+  /** Whether what is told may quote prompts and answers. */
+  readonly capturesContent: boolean
   /** Whether anybody listens. */
   readonly isHeard: () => boolean
   /** Tells all listeners, at once and in order. What a listener throws is lost. */
@@ -33,11 +36,12 @@ export interface EventHub {
 /** How many events wait for a reader. */
 export const bufferSize = 1024
 
-/** A hub that nobody listens to yet. */
-export const make: Effect.Effect<EventHub> = Effect.zipWith(
-  Effect.clock,
-  Random.nextIntBetween(0, 36 ** 6),
-  (clock, own) => {
+/**
+ * A hub that nobody listens to yet. What it hands on quotes neither prompts nor answers, unless `capturesContent`: errors
+ * of events are then the very errors that the caller gets.
+ */
+export const make = (capturesContent: boolean): Effect.Effect<EventHub> =>
+  Effect.zipWith(Effect.clock, Random.nextIntBetween(0, 36 ** 6), (clock, own) => {
     const prefix = own.toString(36).padStart(6, "0")
     let calls = 0
     let listeners: ReadonlyArray<Listener> = []
@@ -56,8 +60,10 @@ export const make: Effect.Effect<EventHub> = Effect.zipWith(
 
     return {
       isHeard: () => listeners.length > 0,
+      capturesContent,
       tell: (event) => {
-        for (const { onEvent } of listeners) Either.try(() => onEvent(event))
+        const told = capturesContent ? event : Discreet.event(event)
+        for (const { onEvent } of listeners) Either.try(() => onEvent(told))
       },
       listen,
       events: Stream.unwrapScoped(
@@ -75,8 +81,7 @@ export const make: Effect.Effect<EventHub> = Effect.zipWith(
         return `${prefix}-${calls}`
       }
     }
-  }
-)
+  })
 
 interface Listener {
   readonly onEvent: (event: FuseEvent) => void

@@ -43,13 +43,46 @@ export interface AttemptStarted extends FactOfCall {
   readonly waited: Duration.Duration
 }
 
-/** An attempt failed, or was answered with nothing usable. */
-export interface AttemptFailed extends FactOfCall {
-  readonly _tag: "AttemptFailed"
+/** What the end of an attempt tells. Each attempt that began ends with exactly one such fact, or it is still under way. */
+interface EndOfAttempt extends FactOfCall {
   readonly provider: string
   readonly attempt: number
   readonly duration: Duration.Duration
+  /** What it used, where that is known. */
+  readonly usage: Usage | undefined
+  /** What it cost, in US dollars, where that is known. */
+  readonly cost: number | undefined
+  /** Whether usage and cost are estimated from the length of the texts, for the answer did not come to its end. */
+  readonly isEstimated: boolean
+}
+
+/** An attempt was answered. */
+export interface AttemptSucceeded extends EndOfAttempt {
+  readonly _tag: "AttemptSucceeded"
+  /** The model that answered; the empty string where the provider did not say. */
+  readonly model: string
+  /** Until the first content; undefined where the answer was not streamed. */
+  readonly timeToFirstToken: Duration.Duration | undefined
+}
+
+/** An attempt failed, or was answered with nothing usable. */
+export interface AttemptFailed extends EndOfAttempt {
+  readonly _tag: "AttemptFailed"
   readonly error: CandidateError
+}
+
+/** An attempt was ended because its call was: by the deadline, or by the caller. */
+export interface AttemptInterrupted extends EndOfAttempt {
+  readonly _tag: "AttemptInterrupted"
+}
+
+/** A provider was passed over, or not asked again: its circuit is open, it cannot do what is asked, or it costs too much. */
+export interface AttemptRejected extends FactOfCall {
+  readonly _tag: "AttemptRejected"
+  readonly provider: string
+  /** How many attempts it had in this call. */
+  readonly attempt: number
+  readonly error: Exclude<CandidateError, ThrottledError>
 }
 
 /** The same provider will be asked again after `delay`; `attempt` is the number of the one that failed. */
@@ -65,6 +98,8 @@ export interface RetryScheduled extends FactOfCall {
 export interface Throttled extends FactOfCall {
   readonly _tag: "Throttled"
   readonly provider: string
+  /** How many attempts the provider had in this call. */
+  readonly attempt: number
   readonly error: ThrottledError
   readonly wait: Duration.Duration
 }
@@ -109,12 +144,10 @@ export interface Hedged extends FactOfCall {
   readonly to: string
 }
 
-/** A provider was given up because another was faster. */
-export interface HedgeLost extends FactOfCall {
+/** A provider was given up because another was faster; the end of the attempt that was under way, if one was. */
+export interface HedgeLost extends FactOfCall, Partial<Omit<EndOfAttempt, keyof FactOfCall | "provider">> {
   readonly _tag: "HedgeLost"
   readonly provider: string
-  /** The attempt that was under way; undefined if it was waiting just then. */
-  readonly attempt: number | undefined
 }
 
 /** The rate of a provider with an adaptive limit was cut. Rates are attempts per minute. */
@@ -178,18 +211,25 @@ export interface CallSucceeded extends FactOfCall {
 export interface CallFailed extends FactOfCall {
   readonly _tag: "CallFailed"
   readonly error: LlmFuseError
+  /** What all its attempts cost, in US dollars, as far as their prices are known. */
+  readonly cost: number | undefined
 }
 
 /** A call was interrupted by its caller, or ended by a defect: neither success nor failure. */
 export interface CallInterrupted extends FactOfCall {
   readonly _tag: "CallInterrupted"
+  /** What its attempts cost until then, in US dollars, as far as their prices are known. */
+  readonly cost: number | undefined
 }
 
 /** A fact, in the past tense. */
 export type FuseEvent =
   | CallStarted
   | AttemptStarted
+  | AttemptSucceeded
   | AttemptFailed
+  | AttemptInterrupted
+  | AttemptRejected
   | RetryScheduled
   | Throttled
   | CircuitOpened

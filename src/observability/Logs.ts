@@ -60,6 +60,9 @@ const lineOf = (event: FuseEvent, level: LogLevel.LogLevel): Line => ({
   )
 })
 
+/** What an error says; the hub has seen to it that it quotes nobody. */
+const saidBy = (error: unknown): string => (error instanceof Error ? error.message : Discreet.tagOf(error))
+
 const time = (duration: Duration.Duration): string => Duration.format(duration)
 
 const wordsOf = (event: FuseEvent): string => {
@@ -68,14 +71,20 @@ const wordsOf = (event: FuseEvent): string => {
       return `${event.operation}: call started`
     case "AttemptStarted":
       return `${event.provider}: attempt ${event.attempt} started`
+    case "AttemptSucceeded":
+      return `${event.provider}: attempt ${event.attempt} answered after ${time(event.duration)}`
+    case "AttemptInterrupted":
+      return `${event.provider}: attempt ${event.attempt} interrupted after ${time(event.duration)}`
+    case "AttemptRejected":
+      return saidBy(event.error)
     case "AttemptFailed":
-      return `${event.provider}: attempt ${event.attempt} failed after ${time(event.duration)}: ${Discreet.wordsOf(event.error)}`
+      return `${event.provider}: attempt ${event.attempt} failed after ${time(event.duration)}: ${saidBy(event.error)}`
     case "RetryScheduled":
       return `${event.provider}: asked again in ${time(event.delay)}`
     case "Throttled":
-      return Discreet.wordsOf(event.error)
+      return saidBy(event.error)
     case "CircuitOpened":
-      return `${event.provider}: circuit opened (${event.reason})${event.error === undefined ? "" : `: ${Discreet.wordsOf(event.error)}`}`
+      return `${event.provider}: circuit opened (${event.reason})${event.error === undefined ? "" : `: ${saidBy(event.error)}`}`
     case "CircuitHalfOpened":
       return `${event.provider}: circuit half-open`
     case "CircuitClosed":
@@ -91,17 +100,17 @@ const wordsOf = (event: FuseEvent): string => {
     case "HedgeLost":
       return `${event.provider}: given up, another was faster`
     case "FailedOver":
-      return `${event.from}: failed over to ${event.to}: ${Discreet.wordsOf(event.error)}`
+      return `${event.from}: failed over to ${event.to}: ${saidBy(event.error)}`
     case "StreamRestarted":
-      return `${event.from}: the stream broke, ${event.to} begins afresh: ${Discreet.wordsOf(event.error)}`
+      return `${event.from}: the stream broke, ${event.to} begins afresh: ${saidBy(event.error)}`
     case "FallbackUsed":
-      return `the fallback answers: ${Discreet.wordsOf(event.error)}`
+      return `the fallback answers: ${saidBy(event.error)}`
     case "ServedFromCache":
       return `${event.provider}: served from the cache${event.isStale ? ", stale" : ""}`
     case "CallSucceeded":
       return `${event.provider}: answered after ${time(event.latency)}`
     case "CallFailed":
-      return `call failed: ${Discreet.wordsOf(event.error)}`
+      return `call failed: ${saidBy(event.error)}`
     case "CallInterrupted":
       return "call interrupted"
   }

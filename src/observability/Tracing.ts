@@ -20,6 +20,8 @@ export interface CallSpan {
   /** The first provider that will be asked, and its model. */
   readonly provider: string | undefined
   readonly model: string | undefined
+  /** Whether the span may quote prompts and answers. */
+  readonly capturesContent: boolean
 }
 
 type Told = Pick<ChatResponse, "provider" | "model" | "attempts" | "usage"> &
@@ -32,7 +34,7 @@ const nameOf = (operation: Operation, model: string | undefined): string =>
 
 /** One span for the whole call. */
 export const aroundCall = <A extends Told, E, R>(
-  { callId, operation, provider, model }: CallSpan,
+  { callId, operation, provider, model, capturesContent }: CallSpan,
   call: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   spanned(
@@ -44,6 +46,7 @@ export const aroundCall = <A extends Told, E, R>(
       "llmfuse.call.id": callId,
       "llmfuse.operation": operation
     },
+    capturesContent,
     call,
     (response) => ({
       "gen_ai.provider.name": response.provider,
@@ -63,13 +66,14 @@ export interface AttemptSpan {
   readonly operation: Operation
   readonly number: number
   readonly waitedMillis: number
+  readonly capturesContent: boolean
   /** Whether another provider was faster, asked when the attempt has been interrupted. */
   readonly isLost: () => boolean
 }
 
 /** One span for one attempt, a child of its call's. */
 export const aroundAttempt = <A extends Pick<Told, "usage"> & Partial<Told>, E, R>(
-  { provider, model, operation, number, waitedMillis, isLost }: AttemptSpan,
+  { provider, model, operation, number, waitedMillis, capturesContent, isLost }: AttemptSpan,
   attempt: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   spanned(
@@ -81,6 +85,7 @@ export const aroundAttempt = <A extends Pick<Told, "usage"> & Partial<Told>, E, 
       "llmfuse.attempt.number": number,
       "llmfuse.attempt.waited_ms": waitedMillis === 0 ? undefined : waitedMillis
     },
+    capturesContent,
     attempt,
     (response) => ({ ...ofResponse(response), "llmfuse.attempt.outcome": "success" }),
     (exit) => ({
@@ -107,6 +112,7 @@ const defined = (attributes: Attributes): Attributes =>
 const spanned = <A, E, R>(
   name: string,
   attributes: Attributes,
+  capturesContent: boolean,
   effect: Effect.Effect<A, E, R>,
   onSuccess: (value: A) => Attributes,
   onFailure: (exit: Exit.Failure<A, E>) => Attributes
@@ -126,7 +132,7 @@ const spanned = <A, E, R>(
       // The tracer is told of a failure by its end: by another error, which quotes nobody.
       return Effect.catchAllCause(annotated, (cause) => {
         failed = cause
-        return Effect.failCause(Cause.map(cause, Discreet.standIn))
+        return Effect.failCause(capturesContent ? cause : Cause.map(cause, Discreet.of))
       })
     })
     return Effect.catchAllCause(traced, (cause) => Effect.failCause(failed ?? (cause as Cause.Cause<never>)))

@@ -17,7 +17,7 @@ export const attemptTimeout =
     endedBy(after(duration, onTimeout))(effect)
 
 /** A limit that is one wait of its own. */
-const after =
+export const after =
   <E>(duration: Duration.DurationInput, onTimeout: () => E) =>
   (clock: Runtime.Runtime<never>): StartLimit<E> =>
   (expire) => {

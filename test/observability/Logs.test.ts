@@ -52,8 +52,8 @@ describe("logs", () => {
       assert.deepStrictEqual(
         lines.map(({ level, message }) => `${level} ${message}`),
         [
-          "WARN groq: circuit opened (consecutive-failures): groq: overloaded",
-          "WARN groq: failed over to gemini: groq: overloaded"
+          "WARN groq: circuit opened (consecutive-failures): groq: overloaded (HTTP 503)",
+          "WARN groq: failed over to gemini: groq: overloaded (HTTP 503)"
         ]
       )
       const [opened, failedOver] = lines
@@ -71,7 +71,7 @@ describe("logs", () => {
       const errors = lines.filter(({ level }) => level === "ERROR")
       assert.deepStrictEqual(
         errors.map(({ message }) => message),
-        ["call failed: no provider answered: groq: overloaded; gemini: overloaded"]
+        ["call failed: no provider answered: groq: overloaded (HTTP 503); gemini: overloaded (HTTP 503)"]
       )
     })
   )
@@ -82,7 +82,7 @@ describe("logs", () => {
 
       assert.deepStrictEqual(
         lines.map(({ annotations }) => annotations.event),
-        ["CallStarted", "AttemptStarted", "CallSucceeded"]
+        ["CallStarted", "AttemptStarted", "AttemptSucceeded", "CallSucceeded"]
       )
       assert.notInclude(JSON.stringify(lines), "secret")
     })
@@ -93,7 +93,7 @@ describe("logs", () => {
       const refusal = new ContentPolicyError({ provider: "groq", stage: "response", message: "groq: secret refusal" })
       const lines = yield* logged([FakeProvider.make("groq", { errors: [refusal] })], { minimum: LogLevel.Debug })
 
-      assert.include(lines.at(-1)?.message, "groq: the answer was refused or stopped")
+      assert.include(lines.at(-1)?.message, "groq: blocked by the content policy (response)")
       assert.notInclude(JSON.stringify(lines), "secret")
     })
   )

@@ -1,0 +1,89 @@
+/** The end of an attempt: in the story of its call, in what is remembered of its provider, and for those who listen. */
+import { Effect } from "effect"
+import type { Attempt, ProviderError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
+import * as Call from "./Call.ts"
+import * as Cost from "./Cost.ts"
+import type { Stages } from "./Stages.ts"
+import * as Story from "./Story.ts"
+
+/** What an end is noted in. */
+type Where = Pick<Stages, "provider" | "options" | "record">
+
+/** Notes and tells that an attempt was answered. */
+export const succeeded = (
+  { provider, options, record }: Where,
+  call: Call.Call,
+  begun: Story.Begun,
+  { usage, model }: { readonly usage?: Usage | undefined; readonly model?: string | undefined },
+  nowMillis: number
+): void => {
+  const { millis, firstContentMillis } = begun
+  record.succeeded(nowMillis - millis, firstContentMillis && firstContentMillis - millis)
+  const billed = usage && Cost.known(options.pricing, provider, usage, model, begun.wallMillis)
+  record.spent(billed?.cost)
+  const attempt = Story.end(call, begun, { nowMillis, outcome: "success", billed })
+  if (!call.hub.isHeard()) return
+  const { timeToFirstToken } = attempt
+  call.hub.tell({
+    _tag: "AttemptSucceeded",
+    ...Call.factsOf(call),
+    ...endOf(attempt),
+    model: model ?? provider.model ?? "",
+    timeToFirstToken
+  })
+}
+
+/** Notes and tells that an attempt has failed. What fails after it was given up is nobody's concern. */
+export const failed = (
+  { record }: Where,
+  call: Call.Call,
+  begun: Story.Begun,
+  error: ProviderError,
+  billed?: Story.Billed
+): Effect.Effect<never, ProviderError> => {
+  if (begun.isOver) return Effect.fail(error)
+  const attempt = Story.end(call, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error, billed })
+  record.spent(attempt.cost)
+  record.failed(error, Call.wallTimeOf(call))
+  if (call.hub.isHeard()) {
+    call.hub.tell({ _tag: "AttemptFailed", ...Call.factsOf(call), ...endOf(attempt), error })
+  }
+  return Effect.fail(error)
+}
+
+/**
+ * Notes and tells that nobody waits for an attempt any more. It has been asked, and will be billed at least for what it
+ * has read and written so far.
+ */
+export const givenUp = (
+  { provider, options, record }: Where,
+  call: Call.Call,
+  begun: Story.Begun,
+  expected: Usage,
+  outcome: Story.GivenUp
+): Attempt => {
+  const text = begun.transcript?.text ?? ""
+  const billed = Cost.estimated(options.pricing, provider, expected.inputTokens, text, begun.wallMillis)
+  const isPriced = billed.cost !== undefined
+  const attempt = Story.end(call, begun, {
+    nowMillis: Call.nowOf(call),
+    outcome,
+    billed: isPriced ? billed : undefined
+  })
+  record.spent(attempt.cost)
+  if (call.hub.isHeard()) {
+    const _tag = outcome === "hedge-lost" ? "HedgeLost" : "AttemptInterrupted"
+    call.hub.tell({ _tag, ...Call.factsOf(call), ...endOf(attempt) })
+  }
+  return attempt
+}
+
+const endOf = ({ provider, number: attempt, duration, usage, cost, estimated = false }: Attempt) => ({
+  provider,
+  attempt,
+  duration,
+  usage,
+  cost,
+  isEstimated: estimated
+})
