@@ -10,7 +10,6 @@ import {
   ServerError
 } from "../model/LlmError.ts"
 import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
-import type { Usage } from "../model/Usage.ts"
 import * as HttpFailure from "./HttpFailure.ts"
 import * as Json from "./Json.ts"
 import * as RateHeaders from "./RateHeaders.ts"
@@ -29,7 +28,6 @@ export interface Draft {
   readonly refusal: string | undefined
   /** The vendor's word for why the model stopped. */
   readonly stopped: string | undefined
-  readonly usage: Usage | undefined
   /** The vendor's word for why it did not take the prompt. */
   readonly blockedPrompt?: string | undefined
   /** What the vendor wants back with the answer. */
@@ -37,13 +35,13 @@ export interface Draft {
 }
 
 /**
- * The answer that a draft is. A refusal, a filtered answer and a blocked prompt are a `ContentPolicyError`, a model that
+ * The answer that a draft is; the head says what was used. A refusal, a filtered answer and a blocked prompt are a `ContentPolicyError`, a model that
  * gave up is a `ServerError` or `OverloadedError`, one that wrote what is no call of a tool is an
  * `InvalidResponseError`, and nothing at all is an `EmptyResponseError`; but what ended at the token limit is an answer,
  * however short.
  */
 export const settle = (head: Reply.Head, draft: Draft): Read => {
-  const { text, toolCalls, reasoning, refusal, model, usage, opaque } = draft
+  const { text, toolCalls, reasoning, refusal, model, opaque } = draft
   const told = reasonOf(draft.stopped)
   if (draft.blockedPrompt !== undefined) {
     return Either.left(blocked(head, `the prompt was blocked (${draft.blockedPrompt})`, "prompt"))
@@ -62,7 +60,7 @@ export const settle = (head: Reply.Head, draft: Draft): Read => {
   if (text === "" && toolCalls.length === 0 && finishReason !== "length") {
     return Either.left(new EmptyResponseError(Reply.fieldsOf(head, "an answer with nothing in it")))
   }
-  const { requestId } = head
+  const { requestId, usage } = head
   const rateLimits = RateHeaders.read(head)
   return Either.right({
     text,

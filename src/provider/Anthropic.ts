@@ -46,7 +46,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
     path: "/messages",
     variable: "ANTHROPIC_API_KEY",
     keyHeader: { header: "x-api-key", prefix: "" },
-    wireHeaders: { "anthropic-version": options.version ?? "2023-06-01" }
+    wireHeaders: { "anthropic-version": options.version ?? "2023-06-01" },
+    usageIn: AnthropicAnswer.usageIn
   })
   if (options.thinking !== undefined) {
     yield* OptionCheck.oneOf(`${name}.thinking`, options.thinking, ["budget", "adaptive"])

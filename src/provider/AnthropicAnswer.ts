@@ -34,7 +34,6 @@ export const read = (reply: Reply.Reply, reading: Reading): Answer.Read => {
     reasoning: joined("thinking"),
     refusal: refusalOf(stopped, Json.at(json, "stop_details")),
     stopped: answer === undefined ? stopped : stoppedAfterAnswer(stopped),
-    usage: usageOf(Json.at(json, "usage")),
     opaque: AnthropicThoughts.opaqueOf(blocks, reading)
   })
 }
@@ -63,6 +62,9 @@ const toolCall = (block: unknown) => {
   if (Json.at(block, "type") !== "tool_use" || id === undefined || name === undefined) return []
   return [{ id, name, arguments: Json.at(block, "input") ?? {} }]
 }
+
+/** What a body says of usage. */
+export const usageIn = (json: unknown): Usage | undefined => usageOf(Json.at(json, "usage"))
 
 /** What a body says of usage, as far as it is looked at; what is no number of tokens is left out. */
 export const countsIn = (usage: unknown): object => {

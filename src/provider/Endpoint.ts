@@ -51,6 +51,8 @@ export interface Target extends Pick<VendorOptions, "model" | "apiKey" | "maxTok
   readonly keyHeader?: { readonly header: string; readonly prefix: string } | undefined
   /** What the vendor's wire asks for. */
   readonly wireHeaders?: Readonly<Record<string, string>> | undefined
+  /** What a body of the wire says of usage. */
+  readonly usageIn: Exchange.Endpoint["usageIn"]
 }
 
 const bearer = { header: "authorization", prefix: "Bearer " }
@@ -60,7 +62,7 @@ const bearer = { header: "authorization", prefix: "Bearer " }
  * allowed, or the variable in which the key is missing; never with a key or the credentials of a URL.
  */
 export const resolve = Effect.fnUntraced(function* (target: Target) {
-  const { name, model, maxTokens, maxResponseBytes } = target
+  const { name, model, maxTokens, maxResponseBytes, usageIn } = target
   if (Json.text(name) === undefined) return yield* OptionCheck.refuse("name", name, "a text that is not empty")
   if (Json.text(model) === undefined) {
     return yield* OptionCheck.refuse(`${name}.model`, model, "a text that is not empty")
@@ -71,7 +73,15 @@ export const resolve = Effect.fnUntraced(function* (target: Target) {
   const ownHeaders = yield* sendable(name, target.headers)
   const value = yield* keyOf(target)
   const key = value === undefined ? undefined : { ...(target.keyHeader ?? bearer), value }
-  return { name, url, key, headers: target.wireHeaders, ownHeaders, maxResponseBytes } satisfies Exchange.Endpoint
+  return {
+    name,
+    url,
+    key,
+    headers: target.wireHeaders,
+    ownHeaders,
+    maxResponseBytes,
+    usageIn
+  } satisfies Exchange.Endpoint
 })
 
 type Checked<A> = Either.Either<A, ConfigError.ConfigError>

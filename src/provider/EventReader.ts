@@ -72,21 +72,21 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
     else if (!decoder.isOverfull) decoder.feed(bytes)
   }
   const loose = (): string => whole?.text() ?? decoder.loose
+  /** The head, with the last word on usage. */
+  const told = (): Reply.Head => Reply.billed(head, wire.usage(draft.usage))
 
   /** Once the model has said why it stopped, the answer is whole, whatever becomes of the stream. */
   const end = (failure?: ProviderError): End => {
-    const error = isFinished() ? undefined : (looseError(head, draft, loose()) ?? failure)
-    return error === undefined
-      ? StreamDraft.settle(head, draft, wire.usage(draft.usage), wire.changes)
-      : Either.left(error)
+    const error = isFinished() ? undefined : (looseError(told(), draft, loose()) ?? failure)
+    return error === undefined ? StreamDraft.settle(told(), draft, wire.changes) : Either.left(error)
   }
   const fed = (feeding: Either.Either<void, unknown>, malformed: string): End | undefined => {
-    if (draft.error !== undefined) return Either.left(errorIn(head, draft, draft.error))
-    if (draft.broken !== undefined) return Either.left(interrupted(head, draft.broken))
+    if (draft.error !== undefined) return Either.left(errorIn(told(), draft, draft.error))
+    if (draft.broken !== undefined) return Either.left(interrupted(told(), draft.broken))
     if (whole?.isOverfull()) return Either.left(Reply.tooLarge(head))
-    if (draft.kept > head.maxBytes) return Either.left(Reply.tooLarge(head))
-    if (decoder.isOverfull) return end(tooLong(head))
-    if (Either.isLeft(feeding)) return end(interrupted(head, malformed))
+    if (draft.kept > head.maxBytes) return Either.left(Reply.tooLarge(told()))
+    if (decoder.isOverfull) return end(tooLong(told()))
+    if (Either.isLeft(feeding)) return end(interrupted(told(), malformed))
     return draft.isOver ? end() : undefined
   }
   /** The body is no stream, whatever it was called. */
@@ -108,8 +108,8 @@ export const make = (wire: Wire, head: Reply.Head): EventReader => {
       fed(Either.try(decoder.end), "the stream was cut within an event") ??
       (decoder.events === 0 && (loose() !== "" || !isStream(head))
         ? asWhole()
-        : end(interrupted(head, unfinished(wire)))),
-    broken: (error) => end(brokenOff(head, error)),
+        : end(interrupted(told(), unfinished(wire)))),
+    broken: (error) => end(brokenOff(told(), error)),
     takeParts: () => {
       const { parts } = draft
       draft.parts = []
@@ -140,8 +140,9 @@ const looseError = (head: Reply.Head, draft: StreamDraft.StreamDraft, loose: str
   return Reply.holdsError(json) ? errorIn(head, draft, json) : undefined
 }
 
+/** What it says of usage itself is the last word. */
 const errorIn = (head: Reply.Head, { isBegun }: StreamDraft.StreamDraft, error: unknown): ProviderError =>
-  HttpFailure.inBand({ ...head, error, isBegun })
+  HttpFailure.inBand({ ...Reply.billed(head, head.usageIn?.(error)), error, isBegun })
 
 const tooLong = (head: Reply.Head): ProviderError =>
   new InvalidResponseError(Reply.fieldsOf(head, `an event is longer than ${Sse.maxEventLength} characters`))

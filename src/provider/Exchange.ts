@@ -25,6 +25,8 @@ export interface Endpoint {
   readonly ownHeaders?: Readonly<Record<string, string>> | undefined
   /** How much is read of the body of a success, in bytes. Default: 64 MiB. */
   readonly maxResponseBytes?: number | undefined
+  /** What a body of the vendor's wire says of usage. Default: nothing. */
+  readonly usageIn?: Reply.UsageIn | undefined
 }
 
 /** A success of which only the head has come. */
@@ -62,10 +64,10 @@ export const open = (
 const poster = <R>(client: HttpClient.HttpClient.With<HttpClientError, R>, endpoint: Endpoint, accept: string) => {
   const quiet = HttpClient.withTracerDisabledWhen(client, () => true)
   const redact = redactOf(endpoint)
-  const { name: provider, maxResponseBytes: maxBytes = Reply.maxSuccessBytes } = endpoint
+  const { name: provider, maxResponseBytes: maxBytes = Reply.maxSuccessBytes, usageIn } = endpoint
   const opened = (response: HttpClientResponse): Effect.Effect<Opened, ProviderError> =>
     Effect.flatMap(Clock.currentTimeMillis, (nowMillis) => {
-      const head = Reply.headOf({ provider, redact, nowMillis, maxBytes }, response)
+      const head = Reply.headOf({ provider, redact, nowMillis, maxBytes, usageIn }, response)
       return Reply.isSuccess(head) ? Effect.succeed({ head, response }) : Reply.failure(head, response)
     })
   return (body: unknown): Effect.Effect<Opened, ProviderError, R> =>

@@ -24,7 +24,7 @@ export interface Mark {
  * the same bodies.
  */
 export const read = (reply: Reply.Reply, names: ToolNames.ToolNames): Answer.Read => {
-  const bodies = Array.isArray(reply.json) ? Json.list(reply.json) : [reply.json]
+  const bodies = bodiesOf(reply.json)
   const first = (...path: ReadonlyArray<string>) => firstText(bodies, (body) => Json.at(body, ...path))
   const candidates = bodies.map(candidateOf)
   const stopped = firstText(candidates, (candidate) => stoppedOf(Json.at(candidate, "finishReason")))
@@ -40,10 +40,18 @@ export const read = (reply: Reply.Reply, names: ToolNames.ToolNames): Answer.Rea
     refusal: undefined,
     blockedPrompt: firstText(bodies, blockReasonOf),
     stopped,
-    usage: usageOf(Object.assign({}, ...bodies.map((body) => countsIn(Json.at(body, "usageMetadata"))))),
     opaque: opaqueOf(reply.provider, marksOf(parts))
   })
 }
+
+/** What a body says of usage; of several the last word on each count. */
+export const usageIn = (json: unknown): Usage | undefined => {
+  const said = {}
+  for (const body of bodiesOf(json)) Object.assign(said, countsIn(Json.at(body, "usageMetadata")))
+  return usageOf(said)
+}
+
+const bodiesOf = (json: unknown): ReadonlyArray<unknown> => (Array.isArray(json) ? json : [json])
 
 /** The first of the answers in a body; more come only where the request asks for them. */
 export const candidateOf = (body: unknown): unknown =>

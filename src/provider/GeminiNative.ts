@@ -25,7 +25,8 @@ const make = Effect.fnUntraced(function* (options: Endpoint.VendorOptions) {
     baseUrl: options.baseUrl ?? "https://generativelanguage.googleapis.com/v1beta",
     path: "/",
     variable: "GEMINI_API_KEY",
-    keyHeader: { header: "x-goog-api-key", prefix: "" }
+    keyHeader: { header: "x-goog-api-key", prefix: "" },
+    usageIn: GeminiAnswer.usageIn
   })
   const client = yield* HttpClient.HttpClient
   const at = (of: string, method: string) => ({ ...endpoint, url: address(endpoint.url, of, method) })

@@ -14,6 +14,7 @@ import {
   ServerError,
   TimeoutError
 } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import * as ErrorBody from "./ErrorBody.ts"
 import * as FailureRules from "./FailureRules.ts"
 import { oneLine, type Redact } from "./Redaction.ts"
@@ -29,6 +30,8 @@ export interface Context {
   readonly nowMillis: number
   /** Takes keys out of the vendor's words. */
   readonly redact: Redact
+  /** What the vendor says that it used. Default: it does not say. */
+  readonly usage?: Usage | undefined
 }
 
 /** A response that is no success. */
@@ -110,7 +113,7 @@ const errorOf = (
   head: string,
   words: string | undefined
 ): ProviderError => {
-  const { provider, headers, nowMillis, redact, isBegun } = context
+  const { provider, headers, nowMillis, redact, usage, isBegun } = context
   const message = body.message ?? ""
   const codes = [...amazonCode(headers), ...body.codes]
   const kind = FailureRules.decide({ status, codes, message, body: body.json, isBegun })
@@ -122,7 +125,8 @@ const errorOf = (
     statusCode: status,
     requestId: requestIdOf(headers, redact) ?? shownId(body.requestId, redact),
     retryAfter: hint.retryAfterMillis === undefined ? undefined : Duration.millis(hint.retryAfterMillis),
-    shouldRetry: hint.shouldRetry
+    shouldRetry: hint.shouldRetry,
+    usage
   })
 }
 

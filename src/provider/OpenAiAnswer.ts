@@ -29,8 +29,7 @@ export const read = (reply: Reply.Reply): Answer.Read => {
       ofType("thinking").map(thought).join(""),
     refusal:
       Json.text(Json.at(message, "refusal")) ?? Json.text(ofType("refusal").map((part) => Json.at(part, "refusal"))[0]),
-    stopped: Json.text(Json.at(choice, "finish_reason")),
-    usage: usageOf(Json.at(json, "usage"))
+    stopped: Json.text(Json.at(choice, "finish_reason"))
   })
 }
 
@@ -62,6 +61,9 @@ const toolCall = (call: unknown, index: number) => {
     Json.isRecord(written) ? { id, name, arguments: written } : Answer.toolCall(id, name, Json.text(written) ?? "")
   ]
 }
+
+/** What a body says of usage. */
+export const usageIn = (json: unknown): Usage | undefined => usageOf(Json.at(json, "usage"))
 
 /**
  * Usage in one meaning. What the total has beyond prompt and completion is reasoning that the vendor left out of the

@@ -6,6 +6,7 @@ import * as Answer from "./Answer.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Exchange from "./Exchange.ts"
+import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as OpenAiAnswerTool from "./OpenAiAnswerTool.ts"
 import * as OpenAiDialect from "./OpenAiDialect.ts"
 import * as OpenAiEmbeddings from "./OpenAiEmbeddings.ts"
@@ -120,6 +121,7 @@ const endpointOf = (options: Own, vendor: Vendor<string>, path: string) =>
     path,
     variable: vendor.apiKey,
     wireHeaders: vendor.headers,
+    usageIn: OpenAiAnswer.usageIn,
     keyHeader: vendor.keyHeader === "api-key" ? { header: "api-key", prefix: "" } : undefined
   })
 

@@ -50,9 +50,9 @@ const take = (draft: StreamDraft.StreamDraft, event: unknown): void => {
 
 const takeChoices = (draft: StreamDraft.StreamDraft, chunk: StreamChunk, choices: ReadonlyArray<Choice>): void => {
   const choice = choices.length > 1 ? choices.find(isFirst) : choices[0]
+  draft.usage = chunk.usage ?? chunk.x_groq?.usage ?? draft.usage
   // OpenRouter and Groq report what broke after the model had begun beside what it had written.
   if ((chunk.error || chunk.x_groq || choice?.error) && takeError(draft, chunk, choice)) return
-  draft.usage = chunk.usage ?? chunk.x_groq?.usage ?? draft.usage
   if (draft.model === undefined) draft.model = Json.text(chunk.model)
   if (choice === undefined || !isFirst(choice)) return
   const delta = choice.delta ?? choice.message

@@ -3,6 +3,7 @@ import type { HttpClientError } from "@effect/platform/HttpClientError"
 import type { HttpClientResponse } from "@effect/platform/HttpClientResponse"
 import { Effect, Either, Stream } from "effect"
 import { EmptyResponseError, InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import * as Body from "./Body.ts"
 import * as ErrorBody from "./ErrorBody.ts"
 import * as HttpFailure from "./HttpFailure.ts"
@@ -18,7 +19,12 @@ export interface Head extends HttpFailure.Context {
   readonly requestId: string | undefined
   /** How much is read of the body of a success, in bytes. */
   readonly maxBytes: number
+  /** What a body of the vendor's wire says of usage. Default: nothing. */
+  readonly usageIn?: UsageIn | undefined
 }
+
+/** Finds the usage in a body, whatever the body is. */
+export type UsageIn = (json: unknown) => Usage | undefined
 
 /** A success: a body that is JSON and no error. */
 export interface Reply extends Head {
@@ -32,7 +38,7 @@ export const maxErrorBytes = 16_384
 export const maxSuccessBytes = 67_108_864
 
 /** Whom a response is from, and what is known of it before it comes. */
-export type Origin = Pick<Head, "provider" | "redact" | "nowMillis" | "maxBytes">
+export type Origin = Pick<Head, "provider" | "redact" | "nowMillis" | "maxBytes" | "usageIn">
 
 /** The head of a response. */
 export const headOf = (origin: Origin, response: HttpClientResponse): Head => {
@@ -43,6 +49,10 @@ export const headOf = (origin: Origin, response: HttpClientResponse): Head => {
 /** The head with the id of the exchange that the body says, where no header does. */
 export const named = <A extends Head>(head: A, requestId: string | undefined): A =>
   head.requestId !== undefined ? head : { ...head, requestId: HttpFailure.shownId(requestId, head.redact) }
+
+/** The head with what the vendor says that it used, so that every error of the answer tells it; as it was if it says nothing. */
+export const billed = <A extends Head>(head: A, usage: Usage | undefined): A =>
+  usage === undefined ? head : { ...head, usage }
 
 /** Whether the status is a 2xx. */
 export const isSuccess = ({ status }: Pick<Head, "status">): boolean => status >= 200 && status < 300
@@ -70,7 +80,8 @@ export const fieldsOf = (head: Head, what: string) => ({
   provider: head.provider,
   message: `${head.provider}: ${Redaction.oneLine(head.redact(what))}`,
   statusCode: head.status,
-  requestId: head.requestId
+  requestId: head.requestId,
+  usage: head.usage
 })
 
 /** The reply that a body is, or the error that it describes. */
@@ -85,8 +96,12 @@ export const ofText = (head: Head, text: string): Either.Either<Reply, ProviderE
       const page = /^\s*</.test(beginning) ? `: ${ErrorBody.parse(beginning).message}` : ""
       return Either.left(new InvalidResponseError(fieldsOf(head, `HTTP ${status} with a body that is no JSON${page}`)))
     },
-    onRight: (json) =>
-      holdsError(json) ? Either.left(HttpFailure.inBand({ ...head, error: json })) : Either.right({ ...head, json })
+    onRight: (json) => {
+      const told = billed(head, head.usageIn?.(json))
+      return holdsError(json)
+        ? Either.left(HttpFailure.inBand({ ...told, error: json }))
+        : Either.right({ ...told, json })
+    }
   })
 }
 

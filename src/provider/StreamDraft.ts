@@ -4,7 +4,6 @@ import type { StreamPart } from "../model/ChatEvent.ts"
 import type { ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
 import type { ProviderError } from "../model/LlmError.ts"
 import type { OpaqueReasoning } from "../model/OpaqueReasoning.ts"
-import type { Usage } from "../model/Usage.ts"
 import * as Answer from "./Answer.ts"
 import * as Reply from "./Reply.ts"
 
@@ -140,11 +139,10 @@ const handOut = (draft: StreamDraft, part: StreamPart): void => {
   draft.parts.push(part)
 }
 
-/** The last parts of the answer that a draft is: its tool calls and its end. Or the error that it is instead. */
+/** The last parts of the answer that a draft is: its tool calls and its end. Or the error that it is instead. The head says what was used. */
 export const settle = (
   head: Reply.Head,
   draft: StreamDraft,
-  usage: Usage | undefined,
   changes: ReadonlyArray<string> | undefined
 ): Either.Either<ReadonlyArray<StreamPart>, ProviderError> =>
   Either.map(
@@ -157,7 +155,6 @@ export const settle = (
         refusal: draft.refusal,
         blockedPrompt: draft.blockedPrompt,
         stopped: draft.stopped,
-        usage,
         opaque: draft.opaque
       }),
       changes

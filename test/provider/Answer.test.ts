@@ -17,8 +17,7 @@ const draft = {
   model: undefined,
   toolCalls: [],
   reasoning: "",
-  refusal: undefined,
-  usage: undefined
+  refusal: undefined
 }
 
 const outcome = (stopped: string | undefined): string =>

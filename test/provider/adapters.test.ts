@@ -67,6 +67,7 @@ describe("failures", () => {
       if (!(fixture.name in differences)) assert.strictEqual(error.isRetryable, fixture.expect.retryable)
       assert.isTrue(error.message.startsWith(`${fixture.provider}: `))
       assert.notMatch(error.message, /[<\n]/)
+      assert.deepStrictEqual(error.usage as unknown, usageOf(fixture))
       assert.isBelow(error.message.length, 360)
     })
   )

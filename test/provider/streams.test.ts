@@ -62,6 +62,7 @@ describe("streams of every vendor", () => {
       const { error } = result
       assert.strictEqual(error?._tag as string, tagOf(fixture))
       assert.strictEqual(textsOf(result).join(""), fixture.expect.partialText ?? "")
+      assert.deepStrictEqual(error?.usage as unknown, usageOf(fixture))
       assert.deepStrictEqual([...only(result, "ToolCall"), ...only(result, "End")], [])
       const wait = error?.retryAfter === undefined ? undefined : Duration.toMillis(error.retryAfter)
       assert.strictEqual(wait, fixture.expect.retryAfterMillis)
