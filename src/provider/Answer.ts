@@ -35,10 +35,10 @@ export interface Draft {
 }
 
 /**
- * The answer that a draft is; the head says what was used. A refusal, a filtered answer and a blocked prompt are a `ContentPolicyError`, a model that
- * gave up is a `ServerError` or `OverloadedError`, one that wrote what is no call of a tool is an
- * `InvalidResponseError`, and nothing at all is an `EmptyResponseError`; but what ended at the token limit is an answer,
- * however short.
+ * The answer that a draft is; what was used is the head's to say. A refusal, a filtered answer and a blocked prompt are
+ * a `ContentPolicyError`, a model that gave up is a `ServerError` or `OverloadedError`, one that wrote what is no call
+ * of a tool is an `InvalidResponseError`, and nothing at all is an `EmptyResponseError`; but what ended at the token
+ * limit is an answer, however short.
  */
 export const settle = (head: Reply.Head, draft: Draft): Read => {
   const { text, toolCalls, reasoning, refusal, model, opaque } = draft

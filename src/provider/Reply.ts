@@ -50,7 +50,7 @@ export const headOf = (origin: Origin, response: HttpClientResponse): Head => {
 export const named = <A extends Head>(head: A, requestId: string | undefined): A =>
   head.requestId !== undefined ? head : { ...head, requestId: HttpFailure.shownId(requestId, head.redact) }
 
-/** The head with what the vendor says that it used, so that every error of the answer tells it; as it was if it says nothing. */
+/** The head with what the vendor says that it used, for the answer or its error to tell; as it was if it says nothing. */
 export const billed = <A extends Head>(head: A, usage: Usage | undefined): A =>
   usage === undefined ? head : { ...head, usage }
 

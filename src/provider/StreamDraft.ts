@@ -139,7 +139,10 @@ const handOut = (draft: StreamDraft, part: StreamPart): void => {
   draft.parts.push(part)
 }
 
-/** The last parts of the answer that a draft is: its tool calls and its end. Or the error that it is instead. The head says what was used. */
+/**
+ * The last parts of the answer that a draft is: its tool calls and its end. Or the error that it is instead. What was
+ * used is the head's to say.
+ */
 export const settle = (
   head: Reply.Head,
   draft: StreamDraft,
