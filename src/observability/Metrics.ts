@@ -1,5 +1,6 @@
 /** Counts what happens as metrics of Effect: a listener of events, of which nothing else knows. */
 import type { ObservedEvent } from "./EventHub.ts"
+import * as Attempts from "./MetricsAttempts.ts"
 import * as Calls from "./MetricsCalls.ts"
 import * as Instrument from "./MetricsInstrument.ts"
 
@@ -26,7 +27,8 @@ export const listener = ({
   labels = {}
 }: Options = {}): ((event: ObservedEvent) => void) => {
   const instruments = Instrument.makeAll(labels)
-  const count = Calls.make(instruments, modelOf)
+  const calls = Calls.make(instruments)
+  const countAttempt = Attempts.make(instruments, modelOf, calls.operationOf)
   /** The providers whose circuit has a value. */
   const known = new Set<string>()
 
@@ -44,7 +46,8 @@ export const listener = ({
 
   return (event) => {
     if (event._tag === "EventsDropped") return instruments.eventsDropped(event.count)
-    count(event)
+    countAttempt(event)
+    calls.count(event)
     switch (event._tag) {
       case "AttemptStarted":
         return seen(event.provider)

@@ -24,6 +24,12 @@ const firstTokens = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5,
 
 const genAi = ["gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model"]
 
+/**
+ * OpenTelemetry's name; a number there, a text here, as all labels of Effect are. Of an error within a 200 it is the status
+ * that the error names or stands for.
+ */
+const status = "http.response.status_code"
+
 const counter = (name: string, unit: string, labels: ReadonlyArray<string>, description: string): Definition => ({
   kind: "counter",
   name,
@@ -38,7 +44,7 @@ export const catalogue = {
     kind: "histogram",
     name: "gen_ai.client.operation.duration",
     unit: "s",
-    labels: [...genAi, "error.type"],
+    labels: [...genAi, "error.type", status],
     boundaries: durations,
     description: "How long attempts took that a provider answered or failed."
   },
@@ -48,7 +54,7 @@ export const catalogue = {
     unit: "{token}",
     labels: [...genAi, "gen_ai.token.type"],
     boundaries: tokens,
-    description: "Tokens of answered calls, as the provider counts them."
+    description: "Tokens of attempts, as the provider counts them."
   },
   calls: counter("llmfuse.calls", "{call}", ["operation", "outcome", "error.type"], "Calls that have ended."),
   callDuration: {
@@ -70,8 +76,8 @@ export const catalogue = {
   attempts: counter(
     "llmfuse.attempts",
     "{attempt}",
-    ["provider", "outcome", "error.type"],
-    "Attempts on providers that have ended."
+    ["provider", "outcome", "error.type", status],
+    "Attempts on providers that have ended; rejected is what was not sent."
   ),
   retries: counter("llmfuse.retries", "{retry}", ["provider", "error.type"], "Further attempts on the same provider."),
   failovers: counter("llmfuse.failovers", "{failover}", ["from", "to", "error.type"], "Steps to the next provider."),
@@ -108,8 +114,8 @@ export const catalogue = {
   cost: counter(
     "llmfuse.cost",
     "USD",
-    ["gen_ai.provider.name", "gen_ai.response.model"],
-    "What answered calls cost, in US dollars."
+    ["gen_ai.provider.name", "gen_ai.request.model", "gen_ai.response.model", "estimated"],
+    "What attempts cost, in US dollars, answered or not; estimated where the answer did not come to its end."
   ),
   eventsDropped: counter("llmfuse.events.dropped", "{event}", [], "Events that a slow reader of them has missed.")
 } as const satisfies Record<string, Definition>

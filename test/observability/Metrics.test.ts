@@ -1,21 +1,36 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber, TestClock, TestContext } from "effect"
 import * as fc from "fast-check"
-import type { FuseEvent, ObservedEvent, Operation } from "llmfuse"
+import {
+  type Attempt,
+  CircuitOpenError,
+  CostLimitError,
+  type FuseEvent,
+  InvalidResponseError,
+  type ObservedEvent,
+  type Operation,
+  ServerError,
+  ThrottledError,
+  TimeoutError
+} from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
+import * as Pricing from "../../src/model/Pricing.ts"
 import * as Metrics from "../../src/observability/Metrics.ts"
 import { catalogue } from "../../src/observability/MetricsCatalogue.ts"
 import { outage, overloaded, rateLimited, unauthorized } from "../errors.ts"
 import { collect, makeFuse, type TestOptions } from "../fuse.ts"
+import { everything } from "./everything.ts"
 import { named, ownLabel, seriesOf, sumOf } from "./series.ts"
-import { countersAfter, tally } from "./tally.ts"
+import { countersAfter, spentAfter, tally } from "./tally.ts"
+
+const modelOf = (provider: string) => `${provider}-model`
 
 /** A service whose events are counted. */
 const measured = (options: TestOptions) =>
   Effect.gen(function* () {
     const label = ownLabel()
     const events: Array<FuseEvent> = []
-    const count = Metrics.listener({ labels: label, modelOf: (provider) => `${provider}-model` })
+    const count = Metrics.listener({ labels: label, modelOf })
     const fuse = yield* makeFuse({
       onEvent: (event) => {
         events.push(event)
@@ -45,7 +60,8 @@ describe("the metrics of an outage", () => {
       for (const ask of ["one", "two", "three"]) yield* fuse.ask(ask)
 
       assert.deepStrictEqual(fuse.series("llmfuse.attempts"), {
-        "llmfuse.attempts{error.type=OverloadedError,outcome=failure,provider=groq}": 4,
+        "llmfuse.attempts{error.type=OverloadedError,http.response.status_code=503,outcome=failure,provider=groq}": 4,
+        "llmfuse.attempts{error.type=CircuitOpenError,outcome=rejected,provider=groq}": 1,
         "llmfuse.attempts{outcome=success,provider=gemini}": 3
       })
       assert.deepStrictEqual(fuse.series("llmfuse.retries"), {
@@ -81,7 +97,7 @@ describe("the metrics of an outage", () => {
       const asked = `${names.operation}=chat,${names.provider}=groq,gen_ai.request.model=groq-model`
       const answered = `${asked},gen_ai.response.model=answering-model`
       assert.deepStrictEqual(fuse.series("gen_ai.client.operation.duration"), {
-        [`gen_ai.client.operation.duration{error.type=OverloadedError,${asked}}`]: 1,
+        [`gen_ai.client.operation.duration{error.type=OverloadedError,${asked},http.response.status_code=503}`]: 1,
         [`gen_ai.client.operation.duration{${answered}}`]: 1
       })
       assert.deepStrictEqual(fuse.series("gen_ai.client.token.usage"), {
@@ -130,6 +146,10 @@ describe("the metrics of an outage", () => {
         "llmfuse.call.duration{operation=complete,outcome=success,path=fallback}": 1
       })
       assert.deepStrictEqual(limited.series("llmfuse.throttles"), { "llmfuse.throttles{provider=groq}": 1 })
+      assert.deepStrictEqual(limited.series("llmfuse.attempts"), {
+        "llmfuse.attempts{outcome=success,provider=groq}": 1,
+        "llmfuse.attempts{error.type=ThrottledError,outcome=rejected,provider=groq}": 1
+      })
       assert.deepStrictEqual(limited.series("llmfuse.calls"), {
         "llmfuse.calls{operation=complete,outcome=success}": 1,
         "llmfuse.calls{error.type=AllProvidersFailedError,operation=complete,outcome=failure}": 1
@@ -163,7 +183,33 @@ describe("the metrics of an outage", () => {
       assert.deepStrictEqual(fuse.series("llmfuse.attempts"), { "llmfuse.attempts{outcome=success,provider=groq}": 3 })
       const labels = `${names.operation}=embeddings,${names.provider}=groq,gen_ai.request.model=groq-model`
       assert.deepStrictEqual(fuse.series("gen_ai.client.token.usage"), {
-        [`gen_ai.client.token.usage{${labels},gen_ai.token.type=input}`]: 1
+        [`gen_ai.client.token.usage{${labels},gen_ai.token.type=input}`]: 3
+      })
+      assert.deepStrictEqual(fuse.series("gen_ai.client.operation.duration"), {
+        [`gen_ai.client.operation.duration{${labels}}`]: 3
+      })
+    })
+  )
+
+  it.effect("tell a provider's 504 from our own timer", () =>
+    Effect.gen(function* () {
+      const upstream = new TimeoutError({ provider: "groq", phase: "upstream", statusCode: 504 })
+      const fuse = yield* measured({
+        providers: [
+          FakeProvider.make("groq", { errors: [upstream] }),
+          FakeProvider.make("mistral", { latency: "1 hour" }),
+          FakeProvider.make("gemini")
+        ],
+        retry: { maxAttempts: 1 },
+        timeouts: { attempt: "1 second" }
+      })
+
+      yield* fuse.ask("hi")
+
+      assert.deepStrictEqual(fuse.series("llmfuse.attempts"), {
+        "llmfuse.attempts{error.type=TimeoutError,http.response.status_code=504,outcome=failure,provider=groq}": 1,
+        "llmfuse.attempts{error.type=TimeoutError,outcome=failure,provider=mistral}": 1,
+        "llmfuse.attempts{outcome=success,provider=gemini}": 1
       })
     })
   )
@@ -209,18 +255,93 @@ describe("the metrics of an outage", () => {
   )
 })
 
+describe("what is spent", () => {
+  const prices = { "groq/*": { input: 1e6, output: 1e6 }, "gemini/*": { input: 1e5, output: 1e5 } }
+  const pricing = Effect.runSync(Pricing.make({ prices }))
+  const answered = "gen_ai.response.model=answering-model"
+  const [groq, gemini] = ["groq", "gemini"].map(
+    (name) => `${names.provider}=${name},gen_ai.request.model=${modelOf(name)}`
+  )
+
+  it.effect("is credited to each provider that was asked, also to one whose answer was of no use", () =>
+    Effect.gen(function* () {
+      const billed = new InvalidResponseError({ provider: "groq", usage: { inputTokens: 12, outputTokens: 5 } })
+      const fuse = yield* measured({
+        providers: [
+          FakeProvider.make("groq", { model: "groq-model", errors: [billed] }),
+          FakeProvider.make("gemini", { reply })
+        ],
+        retry: { maxAttempts: 1 },
+        pricing
+      })
+
+      const { cost } = yield* fuse.ask("hi")
+
+      assert.strictEqual(cost, 17 + 4.2)
+      assert.deepStrictEqual(fuse.series("llmfuse.cost"), {
+        [`llmfuse.cost{estimated=false,${groq}}`]: 17,
+        [`llmfuse.cost{estimated=false,${gemini},${answered}}`]: 4.2
+      })
+      const operation = `${names.operation}=chat`
+      const tokens = "gen_ai.client.token.usage"
+      assert.deepStrictEqual(fuse.series(tokens), {
+        [`${tokens}{${operation},${groq},gen_ai.token.type=input}`]: 1,
+        [`${tokens}{${operation},${groq},gen_ai.token.type=output}`]: 1,
+        [`${tokens}{${operation},${gemini},${answered},gen_ai.token.type=input}`]: 1,
+        [`${tokens}{${operation},${gemini},${answered},gen_ai.token.type=output}`]: 1
+      })
+      assert.strictEqual(sumOf(fuse.label, tokens), 17 + 42)
+    })
+  )
+
+  it.effect("by an attempt without an answer is estimated, and its tokens are not counted", () =>
+    Effect.gen(function* () {
+      const slow = FakeProvider.make("groq", { model: "groq-model", latency: "1 minute" })
+      const fuse = yield* measured({
+        providers: [slow, FakeProvider.make("gemini", { reply, latency: "1 second" })],
+        hedge: { delay: "2 seconds" },
+        retry: { maxAttempts: 1 },
+        pricing
+      })
+
+      // About 100 tokens.
+      const prompt = "y".repeat(450)
+      yield* fuse.ask(prompt)
+      yield* Effect.exit(fuse.ask(prompt, { providers: ["groq"], deadline: "1 second" }))
+      yield* Effect.exit(fuse.ask(prompt, { providers: ["groq"], timeouts: { attempt: "1 second" } }))
+
+      assert.deepStrictEqual(fuse.series("llmfuse.attempts"), {
+        "llmfuse.attempts{outcome=success,provider=gemini}": 1,
+        "llmfuse.attempts{outcome=hedge-lost,provider=groq}": 1,
+        "llmfuse.attempts{outcome=interrupted,provider=groq}": 1,
+        "llmfuse.attempts{error.type=TimeoutError,outcome=failure,provider=groq}": 1
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.cost"), {
+        [`llmfuse.cost{estimated=true,${groq}}`]: 300,
+        [`llmfuse.cost{estimated=false,${gemini},${answered}}`]: 4.2
+      })
+      assert.strictEqual(sumOf(fuse.label, "gen_ai.client.token.usage"), 42)
+    })
+  )
+})
+
 describe("counters and a real service under random failures", () => {
   const failures = { overloaded, unauthorized, limited: (name: string) => rateLimited(name, "3 seconds") }
   const fault = fc.constantFrom(...(Object.keys(failures) as Array<keyof typeof failures>))
   const script = fc.array(fault, { maxLength: 8 })
 
+  const price = { input: 3, output: 15, request: 1 }
+  const pricing = Effect.runSync(Pricing.make({ prices: { "groq/*": price, "gemini/*": price } }))
+  const options = fc.record({ isHedged: fc.boolean(), isCached: fc.boolean(), isShort: fc.boolean() })
+
   it("have the same counts as its events and its trails", () =>
     fc.assert(
-      fc.asyncProperty(script, script, fc.boolean(), fc.boolean(), (first, second, isHedged, isCached) =>
+      fc.asyncProperty(script, script, options, (first, second, { isHedged, isCached, isShort }) =>
         Effect.runPromise(
           Effect.gen(function* () {
             const fake = (name: string, faults: typeof first, seconds: number) =>
               FakeProvider.make(name, {
+                model: modelOf(name),
                 errors: faults.map((it) => failures[it](name)),
                 latency: Duration.seconds(seconds),
                 reply
@@ -228,35 +349,51 @@ describe("counters and a real service under random failures", () => {
             const fuse = yield* measured({
               providers: [fake("groq", first, 3), fake("gemini", second, 1)],
               breaker: { failureThreshold: 3, resetTimeout: "5 minutes" },
+              pricing,
               ...(isHedged ? { hedge: { delay: "2 seconds" } } : {}),
-              ...(isCached ? { cache: { ttl: "1 hour" } } : {})
+              ...(isCached ? { cache: { ttl: "1 hour" } } : {}),
+              ...(isShort ? { deadline: "5 seconds" } : {})
             })
 
-            const trails: Array<string> = []
+            const trails: Array<Attempt> = []
             for (const ask of ["one", "two", "one", "three", "four"]) {
               const { attempts } = yield* Effect.merge(fuse.ask(ask))
-              for (const { provider, outcome, error } of attempts) {
-                if (outcome === "rejected") continue
-                const type = error === undefined ? "" : `error.type=${error._tag},`
-                trails.push(`llmfuse.attempts{${type}outcome=${outcome},provider=${provider}}`)
-              }
+              trails.push(...attempts)
             }
 
-            assert.deepStrictEqual(fuse.series("llmfuse.attempts"), tally(trails))
+            assert.deepStrictEqual(fuse.series("llmfuse.attempts"), tally(trails.map(keyOf)))
             assert.deepStrictEqual(countersOf(fuse.label), countersAfter(fuse.told))
+            const isSent = ({ outcome }: Attempt) => outcome !== "rejected"
             const started = fuse.told.filter(({ _tag }) => _tag === "AttemptStarted")
-            assert.strictEqual(trails.length, started.length)
+            assert.strictEqual(trails.filter(isSent).length, started.length)
+            const spent = sum(Object.values(fuse.series("llmfuse.cost")))
+            assert.closeTo(spent, sum(trails.map(({ cost }) => cost)), 1e-9)
+            // Which is what the ends of the calls tell, but for an answer that was kept: that costs nothing again.
+            const ofCalls = fuse.told.map((event) => ("cost" in event && !("isEstimated" in event) ? event.cost : 0))
+            assert.closeTo(spent, sum(ofCalls), 1e-9)
           }).pipe(Effect.provide(TestContext.TestContext))
         )
       ),
       { numRuns: 20 }
     ))
+
+  const keyOf = ({ provider, outcome, error }: Attempt) => {
+    const type = error === undefined ? "" : `error.type=${error._tag},`
+    const status = error?.statusCode === undefined ? "" : `http.response.status_code=${error.statusCode},`
+    return `llmfuse.attempts{${type}${status}outcome=${outcome},provider=${provider}}`
+  }
 })
 
 describe("counters and random events", () => {
   const at = DateTime.unsafeMake(0)
   const duration = Duration.millis(5)
-  const error = fc.constantFrom(overloaded("groq"), unauthorized("groq"))
+  const own = new TimeoutError({ provider: "groq", phase: "attempt" })
+  const error = fc.constantFrom(overloaded("groq"), unauthorized("groq"), own)
+  const obstacle = fc.constantFrom(
+    new CircuitOpenError({ provider: "groq" }),
+    new CostLimitError({ provider: "groq", maxCost: 1, spent: 1 })
+  )
+  const throttled = fc.constant(new ThrottledError({ provider: "groq", wait: duration }))
   const provider = fc.constantFrom("groq", "gemini")
   const callId = fc.constantFrom("a", "b", "c")
   const call = { at: fc.constant(at), callId }
@@ -268,13 +405,23 @@ describe("counters and random events", () => {
   const rate = { at: call.at, callId, provider, from: fc.constant(undefined), to: fc.integer({ min: 1, max: 99 }) }
   const operation = fc.constantFrom<Operation>("complete", "stream", "object", "embed")
   const model = fc.constantFrom("flash", "")
+  // Sums of such are exact in any order.
+  const cost = fc.option(
+    fc.nat(4096).map((it) => it / 1024),
+    { nil: undefined }
+  )
+  const bill = { duration: fc.constant(duration), usage: fc.constant(undefined), cost, isEstimated: fc.boolean() }
+  const end = { ...ofAttempt, ...bill }
 
   const event: fc.Arbitrary<ObservedEvent> = fc.oneof(
     of("CallStarted", { ...call, operation, tag: fc.constant("tenant") }),
     of("AttemptStarted", { ...ofAttempt, waited: fc.constant(duration) }),
-    of("AttemptFailed", { ...ofAttempt, duration: fc.constant(duration), error }),
+    of("AttemptSucceeded", { ...end, model, timeToFirstToken: fc.constantFrom(undefined, duration) }),
+    of("AttemptFailed", { ...end, error }),
+    of("AttemptInterrupted", end),
+    of("AttemptRejected", { ...ofAttempt, error: obstacle }),
     of("RetryScheduled", { ...ofAttempt, delay: fc.constant(duration), error }),
-    of("Throttled", { ...call, provider, error, wait: fc.constant(duration) }),
+    of("Throttled", { ...ofAttempt, error: throttled, wait: fc.constant(duration) }),
     of("CircuitOpened", { ...call, provider, openUntil: fc.constant(at), error }),
     of("CircuitHalfOpened", { ...call, provider }),
     of("CircuitClosed", { ...call, provider }),
@@ -282,14 +429,15 @@ describe("counters and random events", () => {
     of("RateLowered", rate),
     of("RateRaised", rate),
     of("Hedged", arrow),
-    of("HedgeLost", { ...call, provider, attempt: fc.constantFrom(undefined, 1) }),
+    of("HedgeLost", { ...call, provider }),
+    of("HedgeLost", end),
     of("FailedOver", { ...arrow, error }),
     of("StreamRestarted", { ...arrow, error }),
     of("FallbackUsed", { ...call, error }),
     of("ServedFromCache", { ...call, provider, ageMillis: fc.nat(), isStale: fc.boolean() }),
-    of("CallSucceeded", { ...ofAttempt, model, latency: fc.constant(duration), usage: fc.constant(undefined) }),
-    of("CallFailed", { ...call, error }),
-    of("CallInterrupted", call),
+    of("CallSucceeded", { ...ofAttempt, model, latency: fc.constant(duration), usage: fc.constant(undefined), cost }),
+    of("CallFailed", { ...call, error, cost }),
+    of("CallInterrupted", { ...call, cost }),
     of("EventsDropped", { count: fc.integer({ min: 1, max: 9 }) })
   )
 
@@ -297,11 +445,15 @@ describe("counters and random events", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
         const label = ownLabel()
-        const count = Metrics.listener({ labels: label })
+        const count = Metrics.listener({ labels: label, modelOf })
 
         for (const it of events) count(it)
 
         assert.deepStrictEqual(countersOf(label), countersAfter(events))
+        assert.deepStrictEqual(named(seriesOf(label), "llmfuse.cost"), spentAfter(events, modelOf))
+        const answered = events.filter(({ _tag }) => _tag === "AttemptSucceeded" || _tag === "AttemptFailed")
+        const samples = Object.values(named(seriesOf(label), "gen_ai.client.operation.duration"))
+        assert.strictEqual(sum(samples), answered.length)
       }),
       { numRuns: 200 }
     ))
@@ -310,13 +462,17 @@ describe("counters and random events", () => {
 describe("labels", () => {
   const at = DateTime.unsafeMake(0)
   const succeeded = {
-    _tag: "CallSucceeded",
+    _tag: "AttemptSucceeded",
     at,
     callId: "a",
+    provider: "groq",
     attempt: 1,
-    latency: Duration.seconds(1),
+    model: "flash",
+    duration: Duration.seconds(1),
     timeToFirstToken: undefined,
-    cost: undefined
+    usage,
+    cost: undefined,
+    isEstimated: false
   } as const
 
   it("name a hundred models and no more", () => {
@@ -324,7 +480,7 @@ describe("labels", () => {
     const count = Metrics.listener({ labels: label })
 
     for (let index = 0; index < 250; index += 1) {
-      count({ ...succeeded, provider: "groq", model: `model-${index}`, usage })
+      count({ ...succeeded, model: `model-${index}` })
     }
 
     const series = Object.entries(named(seriesOf(label), "gen_ai.client.token.usage"))
@@ -366,10 +522,27 @@ describe("labels", () => {
     })
   )
 
-  it("are those that the catalogue names", () => {
+  it("name a status only where it is one of HTTP", () => {
     const label = ownLabel()
     const count = Metrics.listener({ labels: label })
-    count({ ...succeeded, provider: "groq", model: "flash", usage })
+    const failed = { ...succeeded, _tag: "AttemptFailed" } as const
+
+    for (const statusCode of [99, 100, 599, 600, 429.5, Number.NaN, -1, undefined]) {
+      count({ ...failed, error: new ServerError({ provider: "groq", statusCode }) })
+    }
+
+    const [type, rest] = ["error.type=ServerError", "outcome=failure,provider=groq"]
+    assert.deepStrictEqual(named(seriesOf(label), "llmfuse.attempts"), {
+      [`llmfuse.attempts{${type},http.response.status_code=100,${rest}}`]: 1,
+      [`llmfuse.attempts{${type},http.response.status_code=599,${rest}}`]: 1,
+      [`llmfuse.attempts{${type},${rest}}`]: 6
+    })
+  })
+
+  it("are those that the catalogue names", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label, modelOf })
+    for (const event of everything("groq")) count(event)
     const known = new Map(Object.values(catalogue).map(({ name, labels }) => [name, labels]))
 
     for (const key of seriesOf(label).keys()) {
@@ -380,18 +553,16 @@ describe("labels", () => {
     }
   })
 
-  it("cost and the time to the first token are taken where a success tells them; what is no number is not", () => {
+  it("cost and the time to the first token are taken where an answer tells them; what is no number is not", () => {
     const label = ownLabel()
     const count = Metrics.listener({ labels: label })
-    const event = { ...succeeded, provider: "groq", model: "flash", usage: undefined }
-    const measuredEvent = { ...event, cost: 0.25, timeToFirstToken: Duration.millis(400) }
 
-    count(measuredEvent)
-    count({ ...event, cost: Number.NaN } as FuseEvent)
-    count({ ...event, cost: -1 } as FuseEvent)
+    count({ ...succeeded, cost: 0.25, timeToFirstToken: Duration.millis(400) })
+    count({ ...succeeded, cost: Number.NaN })
+    count({ ...succeeded, cost: -1 })
 
-    const series = seriesOf(label)
-    assert.strictEqual(series.get("llmfuse.cost{gen_ai.provider.name=groq,gen_ai.response.model=flash}"), 0.25)
+    const key = "llmfuse.cost{estimated=false,gen_ai.provider.name=groq,gen_ai.response.model=flash}"
+    assert.strictEqual(seriesOf(label).get(key), 0.25)
     assert.closeTo(sumOf(label, "llmfuse.time_to_first_token"), 0.4, 1e-9)
   })
 
@@ -399,9 +570,11 @@ describe("labels", () => {
     const label = ownLabel()
     const count = Metrics.listener({ labels: label })
     count({ _tag: "CallStarted", at, callId: "a", operation: "complete", tag: undefined })
-    count({ ...succeeded, provider: "groq", model: "flash", usage })
+    const { provider, attempt, model, timeToFirstToken, cost } = succeeded
+    const answer = { provider, attempt, model, usage, timeToFirstToken, cost }
+    count({ _tag: "CallSucceeded", at, callId: "a", latency: Duration.seconds(1), ...answer })
 
-    count({ _tag: "CallInterrupted", at, callId: "a" })
+    count({ _tag: "CallInterrupted", at, callId: "a", cost: undefined })
 
     const series = seriesOf(label)
     assert.strictEqual(series.get("llmfuse.calls{operation=complete,outcome=success}"), 1)
@@ -410,14 +583,13 @@ describe("labels", () => {
   })
 })
 
-/** The counters with a label, without the attempts that no event of their own ends, and without zeros. */
+const sum = (values: ReadonlyArray<number | undefined>): number =>
+  values.reduce<number>((total, value) => total + (value ?? 0), 0)
+
+/** The counters with a label, without what is spent. */
 const countersOf = (label: { readonly run: string }) => {
   const counters = new Set<string>(
-    Object.values(catalogue).flatMap(({ kind, name }) => (kind === "counter" ? [name] : []))
+    Object.values(catalogue).flatMap(({ kind, name }) => (kind === "counter" && name !== "llmfuse.cost" ? [name] : []))
   )
-  return Object.fromEntries(
-    [...seriesOf(label)].filter(
-      ([key]) => counters.has(key.split("{")[0] ?? "") && !/attempts\{.*outcome=(success|interrupted)/.test(key)
-    )
-  )
+  return Object.fromEntries([...seriesOf(label)].filter(([key]) => counters.has(key.split("{")[0] ?? "")))
 }

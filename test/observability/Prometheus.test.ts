@@ -59,7 +59,8 @@ describe("the text for Prometheus", () => {
           (it) => it.name === name && Object.entries(labels).every(([key, value]) => it.labels[key] === value)
         )?.value
       assert.strictEqual(valueOf("llmfuse_calls_total", { operation: "complete", outcome: "success" }), 1)
-      assert.strictEqual(valueOf("llmfuse_attempts_total", { provider: "groq", error_type: "OverloadedError" }), 3)
+      const failures = { provider: "groq", error_type: "OverloadedError", http_response_status_code: "503" }
+      assert.strictEqual(valueOf("llmfuse_attempts_total", failures), 3)
       assert.strictEqual(valueOf("llmfuse_failovers_total", { from: "groq", to: "gemini" }), 1)
       assert.strictEqual(valueOf("llmfuse_call_duration_seconds_count", { path: "failover" }), 1)
       assert.strictEqual(valueOf("llmfuse_circuit_state", { provider: "gemini" }), 0)
@@ -71,8 +72,11 @@ describe("the text for Prometheus", () => {
       const label = ownLabel()
       const count = Metrics.listener({ labels: label })
       const failed = { _tag: "AttemptFailed", at, callId: "a", provider: "groq", attempt: 1 } as const
+      const bill = { usage: undefined, cost: undefined, isEstimated: false }
       const error = outage("groq", 1)[0] as never
-      for (const millis of [5, 10, 11, 700, 500_000]) count({ ...failed, duration: Duration.millis(millis), error })
+      for (const millis of [5, 10, 11, 700, 500_000]) {
+        count({ ...failed, ...bill, duration: Duration.millis(millis), error })
+      }
 
       const { samples } = yield* exposed(label)
 

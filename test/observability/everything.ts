@@ -1,7 +1,7 @@
 /** Events that touch every metric, with every label and every outcome. */
 import { DateTime, Duration } from "effect"
-import type { ObservedEvent } from "llmfuse"
-import { outage } from "../errors.ts"
+import { CircuitOpenError, type ObservedEvent } from "llmfuse"
+import { outage, rateLimited } from "../errors.ts"
 
 const at = DateTime.unsafeMake(0)
 const duration = Duration.millis(50)
@@ -10,6 +10,8 @@ const usage = { inputTokens: 12, outputTokens: 3000 }
 /** As they could come from two providers, `gemini` being the second. */
 export const everything = (provider: string): ReadonlyArray<ObservedEvent> => {
   const error = outage(provider, 1)[0] as never
+  const limited = rateLimited(provider, "1 second") as never
+  const timeToFirstToken = Duration.millis(30)
   const succeeded = {
     _tag: "CallSucceeded",
     at,
@@ -17,9 +19,12 @@ export const everything = (provider: string): ReadonlyArray<ObservedEvent> => {
     model: "flash",
     latency: duration,
     usage,
-    timeToFirstToken: Duration.millis(30),
+    timeToFirstToken,
     cost: 0.002
   } as const
+  const end = { at, attempt: 1, duration, usage, cost: 0.002, isEstimated: false } as const
+  const answer = { _tag: "AttemptSucceeded", ...end, model: "flash", timeToFirstToken } as const
+  const cut = { ...end, provider, isEstimated: true } as const
   const began = (callId: string) =>
     [
       { _tag: "CallStarted", at, callId, operation: "complete", tag: undefined },
@@ -28,21 +33,25 @@ export const everything = (provider: string): ReadonlyArray<ObservedEvent> => {
   const call = { at, callId: "b" }
   return [
     ...began("a"),
+    { ...answer, callId: "a", provider },
     { ...succeeded, callId: "a", provider },
     ...began("b"),
-    { _tag: "AttemptFailed", ...call, provider, attempt: 1, duration, error },
+    { _tag: "AttemptFailed", ...end, ...call, provider, error },
     { _tag: "RetryScheduled", ...call, provider, attempt: 1, delay: duration, error },
-    { _tag: "Throttled", ...call, provider, error, wait: duration },
+    { _tag: "AttemptFailed", ...end, ...call, provider, attempt: 2, error: limited },
+    { _tag: "Throttled", ...call, provider, attempt: 2, error, wait: duration },
     { _tag: "FailedOver", ...call, from: provider, to: "gemini", error },
     { _tag: "StreamRestarted", ...call, from: provider, to: "gemini", error },
-    { _tag: "CallFailed", ...call, error },
+    { _tag: "CallFailed", ...call, error, cost: 0.004 },
     ...began("c"),
     { _tag: "Hedged", ...call, callId: "c", from: provider, to: "gemini" },
-    { _tag: "HedgeLost", ...call, callId: "c", provider, attempt: 1 },
-    { ...succeeded, callId: "c", provider: "gemini" },
+    { ...answer, callId: "c", provider: "gemini" },
+    { _tag: "HedgeLost", ...cut, callId: "c" },
+    { ...succeeded, callId: "c", provider: "gemini", cost: 0.004 },
     ...began("d"),
     { _tag: "FallbackUsed", ...call, callId: "d", error },
-    { _tag: "CallInterrupted", ...call, callId: "d" },
+    { _tag: "AttemptInterrupted", ...cut, callId: "d" },
+    { _tag: "CallInterrupted", ...call, callId: "d", cost: 0.002 },
     ...[true, false].flatMap((isStale, index) => {
       const callId = `e${index}`
       return [
@@ -52,7 +61,9 @@ export const everything = (provider: string): ReadonlyArray<ObservedEvent> => {
       ]
     }),
     ...began("f"),
+    { _tag: "AttemptRejected", ...call, callId: "f", provider, attempt: 0, error: new CircuitOpenError({ provider }) },
     { _tag: "FailedOver", ...call, callId: "f", from: provider, to: "gemini", error },
+    { ...answer, callId: "f", provider: "gemini" },
     { ...succeeded, callId: "f", provider: "gemini" },
     { _tag: "RateLowered", ...call, provider, from: undefined, to: 30 },
     { _tag: "CircuitClosed", ...call, provider },

@@ -14,7 +14,7 @@ const key = (name: string, labels: Readonly<Record<string, string | undefined>>)
     .sort()
     .join(",")}}`
 
-/** The counters after these events, without the attempts that no event of their own ends. */
+/** The counters after these events, without what is spent. */
 export const countersAfter = (events: ReadonlyArray<ObservedEvent>): Readonly<Record<string, number>> => {
   const operations = new Map<string, Operation>()
   return tally(
@@ -26,6 +26,26 @@ export const countersAfter = (events: ReadonlyArray<ObservedEvent>): Readonly<Re
       return keysOf(event, operation)
     })
   )
+}
+
+/** What is spent after these events, by its labels. */
+export const spentAfter = (
+  events: ReadonlyArray<ObservedEvent>,
+  modelOf: (provider: string) => string | undefined
+): Readonly<Record<string, number>> => {
+  const spent: Record<string, number> = {}
+  for (const event of events) {
+    if (!("isEstimated" in event) || event.isEstimated === undefined || event.cost === undefined) continue
+    const answered = event._tag === "AttemptSucceeded" && event.model !== "" ? event.model : undefined
+    const of = key("llmfuse.cost", {
+      "gen_ai.provider.name": event.provider,
+      "gen_ai.request.model": modelOf(event.provider),
+      "gen_ai.response.model": answered,
+      estimated: `${event.isEstimated}`
+    })
+    spent[of] = (spent[of] ?? 0) + event.cost
+  }
+  return spent
 }
 
 const isEnd = (event: FuseEvent) =>
@@ -40,8 +60,17 @@ const keysOf = (event: FuseEvent, operation: Operation | undefined): ReadonlyArr
       return [key("llmfuse.calls", { operation, outcome: "failure", ...type })]
     case "CallInterrupted":
       return [key("llmfuse.calls", { operation, outcome: "interrupted" })]
-    case "AttemptFailed":
-      return [key("llmfuse.attempts", { provider: event.provider, outcome: "failure", ...type })]
+    case "AttemptSucceeded":
+      return [key("llmfuse.attempts", { provider: event.provider, outcome: "success" })]
+    case "AttemptFailed": {
+      const { statusCode } = event.error
+      const status = statusCode === undefined ? {} : { "http.response.status_code": `${statusCode}` }
+      return [key("llmfuse.attempts", { provider: event.provider, outcome: "failure", ...type, ...status })]
+    }
+    case "AttemptInterrupted":
+      return [key("llmfuse.attempts", { provider: event.provider, outcome: "interrupted" })]
+    case "AttemptRejected":
+      return [key("llmfuse.attempts", { provider: event.provider, outcome: "rejected", ...type })]
     case "HedgeLost":
       return event.attempt === undefined
         ? []
@@ -49,7 +78,10 @@ const keysOf = (event: FuseEvent, operation: Operation | undefined): ReadonlyArr
     case "RetryScheduled":
       return [key("llmfuse.retries", { provider: event.provider, ...type })]
     case "Throttled":
-      return [key("llmfuse.throttles", { provider: event.provider })]
+      return [
+        key("llmfuse.throttles", { provider: event.provider }),
+        key("llmfuse.attempts", { provider: event.provider, outcome: "rejected", ...type })
+      ]
     case "FailedOver":
       return [key("llmfuse.failovers", { from: event.from, to: event.to, ...type })]
     case "StreamRestarted":
