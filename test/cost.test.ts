@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Either, Fiber, TestClock } from "effect"
+import { Effect, Either, Fiber, Schema, Stream, TestClock } from "effect"
 import { CostLimitError, FuseClient, Groq, type Options, Pricing, StreamInterruptedError } from "llmfuse"
 import { FakeHttp, FakeProvider } from "llmfuse/testing"
 import { outage } from "./errors.ts"
@@ -74,6 +74,97 @@ describe("what a call costs", () => {
       assert.deepInclude(lost ?? {}, { outcome: "hedge-lost", estimated: true })
       assert.approximately(lost?.cost ?? 0, 0.01, 1e-9)
       assert.approximately(response.cost ?? 0, 0.012, 1e-9)
+    })
+  )
+
+  it.effect("counts an answer that does not fit the schema by its own usage, and the one that fits", () =>
+    Effect.gen(function* () {
+      const misfit = priced("dear", { reply: { text: "no object", usage } })
+      const fuse = yield* makeFuse({
+        providers: [misfit, priced("cheap", { reply: { text: '{"n":1}', usage } })],
+        pricing
+      })
+
+      const response = yield* fuse.object(Schema.Struct({ n: Schema.Number }), "hi")
+
+      assert.deepInclude(response.attempts[0] ?? {}, { outcome: "failure", usage })
+      assert.isUndefined(response.attempts[0]?.estimated)
+      assert.approximately(response.attempts[0]?.cost ?? 0, 0.2, 1e-9)
+      assert.approximately(response.cost ?? 0, 0.202, 1e-9)
+    })
+  )
+
+  it.effect("of an empty answer with a usage that counts nothing is unknown", () =>
+    Effect.gen(function* () {
+      const empty = priced("cheap", { reply: { text: "", usage: { promptTokens: 3 } as never } })
+      const fuse = yield* makeFuse({ providers: [empty], pricing, retry: { maxAttempts: 1 } })
+
+      const { attempts } = yield* Effect.flip(fuse.ask("hi"))
+
+      assert.strictEqual(attempts[0]?.error?._tag, "EmptyResponseError")
+      assert.isUndefined(attempts[0]?.cost)
+    })
+  )
+
+  it.effect("counts an attempt that ran out of time for what it has read", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({
+        providers: [priced("dear", { latency: "1 hour" }), priced("cheap")],
+        pricing,
+        timeouts: { attempt: "1 second" },
+        retry: { maxAttempts: 1 }
+      })
+
+      const response = yield* fuse.ask("y".repeat(450))
+
+      assert.deepInclude(response.attempts[0] ?? {}, { outcome: "failure", estimated: true })
+      assert.approximately(response.attempts[0]?.cost ?? 0, 0.01, 1e-9)
+    })
+  )
+
+  it.effect("of a failure that no provider has billed is unknown", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [priced("dear", { errors: outage("dear", 9) })], pricing })
+
+      yield* Effect.exit(fuse.ask("hi"))
+
+      const failed = fuse.events.filter((event) => event._tag === "AttemptFailed")
+      assert.deepStrictEqual(
+        failed.map(({ cost }) => cost),
+        [undefined, undefined, undefined]
+      )
+    })
+  )
+
+  it.effect("of a stream that its reader leaves is estimated from what had come, also where nobody listens", () =>
+    Effect.gen(function* () {
+      const endless = priced("dear", { streams: [["x".repeat(450), { wait: "1 hour" }]] })
+      const fuse = yield* makeFuse({ providers: [endless], pricing, onEvent: undefined })
+
+      const fiber = yield* Effect.fork(Stream.runDrain(fuse.stream("y".repeat(450))))
+      yield* TestClock.adjust("1 second")
+      const [before] = yield* fuse.health
+      yield* Fiber.interrupt(fiber)
+      const [after] = yield* fuse.health
+
+      assert.deepStrictEqual([before?.inFlight, after?.inFlight], [1, 0])
+      assert.strictEqual(before?.cost, 0)
+      assert.approximately(after?.cost ?? 0, 0.01 + 0.1, 1e-9)
+    })
+  )
+
+  it.effect("of what a deadline has ended is in the event of the call that failed", () =>
+    Effect.gen(function* () {
+      const slow = priced("dear", { latency: "1 hour" })
+      const fuse = yield* makeFuse({ providers: [slow], pricing, deadline: "1 second" })
+
+      yield* Effect.exit(fuse.ask("y".repeat(450)))
+
+      const costs = fuse.events.flatMap((event) => ("cost" in event ? [[event._tag, event.cost?.toFixed(3)]] : []))
+      assert.deepStrictEqual(costs, [
+        ["AttemptInterrupted", "0.010"],
+        ["CallFailed", "0.010"]
+      ])
     })
   )
 

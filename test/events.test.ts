@@ -75,6 +75,28 @@ describe("the events of a call", () => {
     })
   )
 
+  it.effect("come in the order in which one thing led to the other, with circuits and whom they reject", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({
+        providers: [FakeProvider.make("groq", { errors: outage("groq", 9) }), FakeProvider.make("gemini")],
+        retry: { maxAttempts: 1 },
+        breaker: { failureThreshold: 1 }
+      })
+
+      yield* fuse.complete("hi")
+      yield* fuse.complete("hi")
+      yield* Effect.exit(fuse.complete("hi", { providers: ["groq"] }))
+
+      const failure = ["AttemptStarted", "AttemptFailed", "CircuitOpened"]
+      const answer = ["AttemptStarted", "AttemptSucceeded", "CallSucceeded"]
+      assert.deepStrictEqual(tagsOf(fuse.events), [
+        ...["CallStarted", ...failure, "FailedOver", ...answer],
+        ...["CallStarted", "AttemptRejected", "FailedOver", ...answer],
+        ...["CallStarted", "AttemptRejected", "CallFailed"]
+      ])
+    })
+  )
+
   it.effect("of an interrupted call end too", () =>
     Effect.gen(function* () {
       const fuse = yield* makeFuse({ providers: [FakeProvider.make("groq", { latency: "1 hour" })] })

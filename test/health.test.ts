@@ -42,6 +42,45 @@ describe("health", () => {
     })
   )
 
+  it.effect("counts the attempts in flight, without limits too", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [FakeProvider.make("groq", { latency: "1 second" })] })
+      const inFlight = Effect.map(fuse.health, ([groq]) => groq?.inFlight)
+
+      const calls = yield* Effect.fork(
+        Effect.all(
+          [1, 2, 3].map(() => fuse.complete("hi")),
+          { concurrency: 3 }
+        )
+      )
+      const left = yield* Effect.fork(fuse.complete("hi"))
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(yield* inFlight, 4)
+      yield* Fiber.interrupt(left)
+      assert.strictEqual(yield* inFlight, 3)
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(calls)
+      assert.strictEqual(yield* inFlight, 0)
+    })
+  )
+
+  it.effect("counts an attempt that runs out of time as in flight until then", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({
+        providers: [FakeProvider.make("groq", { latency: "1 hour" })],
+        timeouts: { attempt: "2 seconds" },
+        retry: { maxAttempts: 1 }
+      })
+
+      const fiber = yield* Effect.fork(Effect.exit(fuse.complete("hi")))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* fuse.health)[0]?.inFlight, 1)
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.strictEqual((yield* fuse.health)[0]?.inFlight, 0)
+    })
+  )
+
   it.effect("tells an open circuit, the share of failures and the last error with its time", () =>
     Effect.gen(function* () {
       const groq = FakeProvider.make("groq", { errors: [overloaded("groq"), ...outage("groq", 1)] })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Duration, Effect, Exit, Random, Schema, Stream } from "effect"
+import { Cause, Duration, Effect, Either, Exit, Random, Schema, Stream } from "effect"
 import * as fc from "fast-check"
 import {
   type Attempt,
@@ -10,6 +10,7 @@ import {
   isLlmFuseError,
   LlmFuse,
   OverloadedError,
+  Pricing,
   Provider,
   type ProviderError,
   RateLimitError,
@@ -172,7 +173,7 @@ const playing = (name: string, { script, streams }: Scenario["providers"][number
         : Effect.as(opened, Stream.concat(parts, end))
     })
 
-  return { seen, provider: Provider.make({ name, complete, ...(streams ? { stream } : {}) }) }
+  return { seen, provider: Provider.make({ name, model: "m", complete, ...(streams ? { stream } : {}) }) }
 }
 
 const optionsOf = (scenario: Scenario) => {
@@ -197,6 +198,19 @@ const optionsOf = (scenario: Scenario) => {
   } as const
 }
 
+/** Of all but the last provider; in eighths of a dollar a token, so that sums are exact. */
+const pricing = Either.getOrThrow(
+  Pricing.check(
+    {
+      prices: Object.fromEntries(["p0", "p1", "p2"].map((name) => [`${name}/*`, { input: 125_000, output: 500_000 }]))
+    },
+    "pricing"
+  )
+)
+
+/** The word by which the events of a call are found. */
+const tagOf = (index: number) => `call ${index}`
+
 /** What came of a call. */
 interface Outcome {
   readonly call: Scenario["calls"][number]
@@ -213,6 +227,7 @@ const play = async (scenario: Scenario) => {
   const players = scenario.providers.map((it, index) => playing(`p${index}`, it))
   const layer = LlmFuse.layer({
     providers: players.map(({ provider }) => provider),
+    pricing,
     ...optionsOf(scenario),
     onEvent: (event) => void told.push(event)
   })
@@ -224,15 +239,16 @@ const play = async (scenario: Scenario) => {
   const shuffled = new ShuffledTime(scenario.seed)
   shuffled.nowMillis = time.nowMillis
 
-  const outcomes = scenario.calls.map((call): Outcome => {
+  const outcomes = scenario.calls.map((call, index): Outcome => {
+    const tag = tagOf(index)
     const events: Array<ChatEvent> = []
     const outcome: Outcome = { call, events, exit: undefined, startedAtMillis: 0, endedAtMillis: 0, hasLeft: false }
     const asked =
       call.kind === "complete"
-        ? fuse.complete(call.prompt)
+        ? fuse.complete(call.prompt, { tag })
         : call.kind === "object"
-          ? fuse.object(Schema.Struct({ n: Schema.Number }), call.prompt)
-          : Stream.runForEach(fuse.stream(call.prompt), (event) =>
+          ? fuse.object(Schema.Struct({ n: Schema.Number }), call.prompt, { tag })
+          : Stream.runForEach(fuse.stream(call.prompt, { tag }), (event) =>
               Effect.zipRight(
                 Effect.sync(() => events.push(event)),
                 call.readMillis === 0 ? Effect.void : Effect.sleep(call.readMillis)
@@ -347,7 +363,8 @@ const checkStory = (attempts: ReadonlyArray<Attempt>, scenario: Scenario, isOpen
 }
 
 const checkRun = async (scenario: Scenario) => {
-  const { outcomes, told, players, time } = await play(scenario)
+  const played = await play(scenario)
+  const { outcomes, told, players, time } = played
   const answers = outcomes.flatMap((outcome) => checkOutcome(outcome, scenario))
 
   const stories = new Set(answers.map(({ answer }) => attemptsOf(answer)))
@@ -377,17 +394,154 @@ const checkRun = async (scenario: Scenario) => {
   assert.isAtMost(tags("HedgeLost"), tags("Hedged") + tags("FailedOver") + outcomes.length)
   const sent = players.reduce((total, { seen }) => total + seen.requests, 0)
   assert.isAtMost(sent, tags("AttemptStarted"))
-  const areAllTold =
-    outcomes.every(({ exit, hasLeft }) => !hasLeft && exit !== undefined) && scenario.deadline === undefined
-  if (areAllTold) {
-    const begun = [...stories].flat().filter(({ outcome }) => outcome !== "rejected")
-    const count = (outcome: Attempt["outcome"]) => begun.filter((attempt) => attempt.outcome === outcome).length
-    assert.strictEqual(tags("AttemptStarted"), begun.length, "attempts begun")
-    assert.strictEqual(tags("AttemptFailed"), count("failure"), "attempts failed")
-    assert.isAtMost(count("hedge-lost"), tags("HedgeLost"))
-    assert.strictEqual(tags("CallSucceeded") + tags("CallFailed"), outcomes.length)
-  }
+
+  const accounts = outcomes.map((_, index) => accountOf(told, tagOf(index)))
+  for (const [index, account] of accounts.entries()) checkAccount(account, outcomes[index] as Outcome, scenario)
+  const trails = accounts.map(({ trail }) => trail)
+  for (const [index, outcome] of outcomes.entries()) checkRetold(outcome, index, trails)
+
+  const { fuse } = played
+  const health = time.fork(fuse.health).unsafePoll()
+  assert(health !== null && Exit.isSuccess(health), "health is not there at once")
+  const spent = accounts.reduce((total, { cost }) => total + (cost ?? 0), 0)
+  assert.strictEqual(
+    health.value.reduce((total, { cost }) => total + cost, 0),
+    spent,
+    "the ledger is not what the attempts cost"
+  )
+  assert(health.value.every(({ inFlight }) => inFlight === 0))
   return outcomes
+}
+
+/** An attempt in the words of the story, without its times on the wall. */
+const inShort = ({ provider, number, outcome, error, duration, waited, usage, cost, estimated, ...rest }: Attempt) => ({
+  attempt: `${provider}#${number} ${outcome}`,
+  error: error?._tag,
+  durationMillis: Duration.toMillis(duration),
+  waitedMillis: waited === undefined ? 0 : Duration.toMillis(waited),
+  // What an attempt that did not succeed had waited for its first token is in the story alone.
+  firstTokenMillis:
+    outcome === "success" && rest.timeToFirstToken !== undefined ? Duration.toMillis(rest.timeToFirstToken) : undefined,
+  usage,
+  cost,
+  isEstimated: estimated ?? false
+})
+
+type Retold = ReturnType<typeof inShort>
+
+/** What the events of a call say of it, from nothing else. */
+const accountOf = (told: ReadonlyArray<FuseEvent>, tag: string) => {
+  const id = told.find((event) => event._tag === "CallStarted" && event.tag === tag)?.callId
+  // The circuits tell in fibers of their own, which a time that shuffles may hold up.
+  const events = told.filter(({ _tag, callId }) => id !== undefined && callId === id && !_tag.startsWith("Circuit"))
+  const waited = new Map<string, number>()
+  const trail: Array<Retold> = []
+  let answered: Retold | undefined
+  for (const event of events) {
+    switch (event._tag) {
+      case "AttemptStarted": {
+        const name = `${event.provider}#${event.attempt}`
+        assert(!waited.has(name), `${name} begins twice`)
+        waited.set(name, Duration.toMillis(event.waited))
+        break
+      }
+      case "AttemptRejected":
+      case "Throttled":
+        trail.push({
+          attempt: `${event.provider}#${event.attempt} rejected`,
+          error: event.error._tag,
+          durationMillis: 0,
+          waitedMillis: 0,
+          firstTokenMillis: undefined,
+          usage: undefined,
+          cost: undefined,
+          isEstimated: false
+        })
+        break
+      case "AttemptSucceeded":
+      case "AttemptFailed":
+      case "AttemptInterrupted":
+      case "HedgeLost": {
+        if (event.attempt === undefined || event.duration === undefined) break
+        const name = `${event.provider}#${event.attempt}`
+        const waitedMillis = waited.get(name)
+        assert(waitedMillis !== undefined, `${name} ends without a beginning, or twice`)
+        waited.delete(name)
+        const { _tag, usage, cost, isEstimated } = event
+        const firstToken = _tag === "AttemptSucceeded" ? event.timeToFirstToken : undefined
+        const retold: Retold = {
+          attempt: `${name} ${outcomes[_tag]}`,
+          error: _tag === "AttemptFailed" ? event.error._tag : undefined,
+          durationMillis: Duration.toMillis(event.duration),
+          waitedMillis,
+          firstTokenMillis: firstToken && Duration.toMillis(firstToken),
+          usage,
+          cost,
+          isEstimated: isEstimated ?? false
+        }
+        if (_tag === "AttemptSucceeded") answered = retold
+        else trail.push(retold)
+        break
+      }
+    }
+  }
+  if (answered !== undefined) trail.push(answered)
+  const costs = trail.flatMap((retold) => (retold.cost === undefined ? [] : [retold.cost]))
+  const cost = costs.length === 0 ? undefined : costs.reduce((sum, each) => sum + each, 0)
+  return { events, trail, cost, stillOpen: [...waited.keys()] }
+}
+
+const outcomes = {
+  AttemptSucceeded: "success",
+  AttemptFailed: "failure",
+  AttemptInterrupted: "interrupted",
+  HedgeLost: "hedge-lost"
+} as const
+
+/** The events of a call in themselves: one beginning, one end, and every attempt ended. */
+const checkAccount = (account: ReturnType<typeof accountOf>, outcome: Outcome, scenario: Scenario) => {
+  const { events, cost, stillOpen } = account
+  if (events.length === 0) {
+    assert(outcome.hasLeft, "a call without events")
+    return
+  }
+  assert.deepStrictEqual(stillOpen, [], "attempts without an end")
+  const ends = events.filter(({ _tag }) => _tag.startsWith("Call") && _tag !== "CallStarted")
+  assert.strictEqual(ends.length, 1)
+  assert.strictEqual(events[0]?._tag, "CallStarted")
+  const [end] = ends
+  // An answer that others wait for goes on when the call that began it is gone.
+  const goesOn = scenario.cache !== undefined && end?._tag === "CallInterrupted"
+  if (goesOn) return
+  assert.strictEqual(events.at(-1), end, "told after the end")
+  const exit = outcome.exit
+  const expected =
+    exit === undefined || (Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause))
+      ? "CallInterrupted"
+      : Exit.isSuccess(exit)
+        ? "CallSucceeded"
+        : "CallFailed"
+  // Who leaves may do so when the call is already over.
+  if (expected !== "CallInterrupted") assert.strictEqual(end?._tag, expected)
+  if (end?._tag === "CallFailed" || end?._tag === "CallInterrupted") assert.strictEqual(end.cost, cost)
+}
+
+/** The story of a call is what its events retell, or that of the call whose answer it waited for. */
+const checkRetold = (outcome: Outcome, index: number, trails: ReadonlyArray<ReadonlyArray<Retold>>) => {
+  const { exit, events } = outcome
+  if (exit === undefined || (Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause))) return
+  const last = events.at(-1)
+  const answer = Exit.isFailure(exit)
+    ? Cause.squash(exit.cause)
+    : last?._tag === "Finished"
+      ? last.response
+      : exit.value
+  const story = attemptsOf(answer).map(inShort)
+  const own = trails[index] ?? []
+  const isShared = own.length === 0 && story.length > 0
+  const others = trails.filter((trail) => JSON.stringify(trail) === JSON.stringify(story))
+  if (isShared) assert.isAbove(others.length, 0, "a story that no events retell")
+  else assert.deepStrictEqual(story, own)
 }
 
 describe("calls through all stages, for random faults and options", () => {

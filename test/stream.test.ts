@@ -446,6 +446,7 @@ describe("after the first content, recovery: restart", () => {
         "FailedOver",
         "AttemptStarted gemini",
         "StreamRestarted",
+        "AttemptSucceeded gemini",
         "CallSucceeded gemini"
       ])
     })

@@ -86,7 +86,7 @@ export const make = (
         : Either.isLeft(checked)
           ? Effect.fail(checked.left)
           : priced(call, run(input.right, call, checked.right.candidates))
-      const heard = isPriced || hub.isHeard() ? CallTelling.told(call, running) : running
+      const heard = hub.isHeard() ? CallTelling.told(call, running) : running
       return call.isTraced ? CallTelling.traced(call, checked, heard) : heard
     })
 
@@ -102,9 +102,11 @@ export const make = (
 
   const inTime = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
     const { deadline } = call
-    return deadline === undefined
-      ? running
-      : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadline)))(running)
+    const bounded =
+      deadline === undefined
+        ? running
+        : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadline)))(running)
+    return isPriced || hub.isHeard() ? CallTelling.brokenOff(call, bounded) : bounded
   }
 
   const standingIn = <A extends ChatResponse>(

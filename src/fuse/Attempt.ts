@@ -11,19 +11,10 @@ import type { Provider } from "../provider/Provider.ts"
 import { type Call, factsOf } from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import type { ProviderRecord } from "./ProviderRecord.ts"
-import type { Stages } from "./Stages.ts"
-import type { Begun } from "./Story.ts"
+import type { AttemptTime, Stages } from "./Stages.ts"
+import { type Begun, wins } from "./Story.ts"
 import * as Timeouts from "./Timeouts.ts"
 import { Transcript } from "./Transcript.ts"
-
-/** How long an attempt may take. */
-export interface Time {
-  readonly limits: Timeouts.Limits
-  /** The share of the deadline, in milliseconds; infinite where it does not matter. */
-  readonly shareMillis: number
-  /** Keeps the attempt's place in flight until it has really ended; undefined where there are no limits. */
-  readonly hold?: (<A, E, R>(attempt: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
-}
 
 /** A streamed attempt that is closed has this long to clean up before the next one begins. */
 const cleanUp = "1 second"
@@ -33,7 +24,7 @@ export const inOnePiece = (
   stages: Stages,
   request: ChatRequest,
   { clock }: Call,
-  time: Time
+  time: AttemptTime
 ): Effect.Effect<ProviderAnswer | string, ProviderError> => {
   const { provider } = stages
   return provider.completeWithin === undefined || millisOf(time) !== stages.limits.wholeMillis
@@ -46,7 +37,7 @@ export const withinTime = <A>(
   stages: Stages,
   answer: Effect.Effect<A, ProviderError>,
   clock: Clock.Clock,
-  time: Time
+  time: AttemptTime
 ): Effect.Effect<A, ProviderError> => {
   if (Exit.isExit(answer)) return answer
   const held = time.hold === undefined ? answer : time.hold(answer)
@@ -64,7 +55,7 @@ export const withinTime = <A>(
 
 /** The provider's shared timer, which most attempts can use. */
 const onWatch =
-  ({ provider, watch }: Stages, clock: Clock.Clock, time: Time): StartLimit<ProviderError> =>
+  ({ provider, watch }: Stages, clock: Clock.Clock, time: AttemptTime): StartLimit<ProviderError> =>
   (expire) =>
     watch.start(clock, () => expire(timeoutOf(provider.name, time)))
 
@@ -88,9 +79,9 @@ const inFlight =
     }
   }
 
-const millisOf = ({ limits, shareMillis }: Time): number => Math.min(limits.wholeMillis, shareMillis)
+const millisOf = ({ limits, shareMillis }: AttemptTime): number => Math.min(limits.wholeMillis, shareMillis)
 
-const timeoutOf = (name: string, time: Time) =>
+const timeoutOf = (name: string, time: AttemptTime) =>
   Timeouts.timedOut(name, "attempt", millisOf(time), time.limits.wholeMillis)
 
 /** A streamed answer as it comes, and where it stands. */
@@ -116,7 +107,7 @@ export const streamed = (
   { provider, record }: Stages,
   request: ChatRequest,
   call: Call,
-  { limits, shareMillis, hold = (attempt) => attempt }: Time,
+  { limits, shareMillis, hold = (attempt) => attempt }: AttemptTime,
   reading: Reading
 ): Effect.Effect<void, ProviderError> =>
   Effect.suspend(() => {
@@ -131,7 +122,7 @@ export const streamed = (
         reading.begun.firstContentMillis ??= Monotonic.unsafeMillis(call.clock)
         if (call.stream === undefined) return Effect.void
         // Another provider was faster: this one is being interrupted, and must not be heard.
-        if (!reading.isCommitted && reading.begun.claim?.() === false) return Effect.interrupt
+        if (!reading.isCommitted && !wins(reading.begun)) return Effect.interrupt
         return handOut(call.stream, withStart(call, call.stream, provider, reading, deltas), timers)
       })
     })

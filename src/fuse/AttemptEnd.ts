@@ -64,7 +64,7 @@ export const givenUp = (
   outcome: Story.GivenUp
 ): Attempt => {
   const text = begun.transcript?.text ?? ""
-  const billed = Cost.estimated(options.pricing, provider, expected.inputTokens, text, begun.wallMillis)
+  const billed = Cost.estimated(options.pricing, provider, { ...expected, outputTokens: 0 }, text, begun.wallMillis)
   const isPriced = billed.cost !== undefined
   const attempt = Story.end(call, begun, {
     nowMillis: Call.nowOf(call),

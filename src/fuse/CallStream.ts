@@ -77,7 +77,7 @@ export const isFinal = (stream: CallStream | undefined, error: CandidateError): 
 
 /** A failure of a stream, with the text that had come. */
 export const interrupted = (reason: ProviderError, partial: string): StreamInterruptedError => {
-  const { provider, statusCode, requestId, retryAfter, shouldRetry } = reason
+  const { provider, statusCode, requestId, retryAfter, shouldRetry, usage } = reason
   const isCut = reason instanceof StreamInterruptedError
   const message = isCut
     ? reason.message
@@ -90,6 +90,7 @@ export const interrupted = (reason: ProviderError, partial: string): StreamInter
     requestId,
     retryAfter,
     shouldRetry,
+    usage,
     cause: isCut ? reason.cause : reason
   })
 }

@@ -8,17 +8,17 @@ import type { CheckedCall } from "./CallCheck.ts"
 import type { Answering, Told } from "./Conversation.ts"
 import * as Story from "./Story.ts"
 
-/** Tells that a call begins and how it ends, and gives up what is under way when its caller leaves. */
-export const told = <A extends Told>(call: Call.Call, running: Answering<A>): Answering<A> => {
-  const { hub, operation, tag } = call
-  if (hub.isHeard()) hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
-  return Effect.onExit(running, (exit) =>
-    Effect.sync(() => {
-      if (Exit.isFailure(exit)) Story.breakOff(call)
-      if (hub.isHeard()) hub.tell(endOf(call, exit))
-    })
-  )
-}
+/** Tells that a call begins, and how it ends. */
+export const told = <A extends Told>(call: Call.Call, running: Answering<A>): Answering<A> =>
+  Effect.uninterruptibleMask((restore) => {
+    const { operation, tag } = call
+    call.hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
+    return Effect.onExit(restore(running), (exit) => Effect.sync(() => call.hub.tell(endOf(call, exit))))
+  })
+
+/** Gives up what is under way when nobody waits for it any more. */
+export const brokenOff = <A>(call: Call.Call, running: Answering<A>): Answering<A> =>
+  Effect.onExit(running, (exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => Story.breakOff(call))))
 
 /** Puts a span around a call. */
 export const traced = <A extends Told>(

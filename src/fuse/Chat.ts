@@ -5,7 +5,6 @@ import type { ChatEvent } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
 import { ContextLengthError, InvalidRequestError, type ProviderError } from "../model/LlmError.ts"
-import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
 import { checkAnswer } from "./AnswerCheck.ts"
 import * as Attempt from "./Attempt.ts"
@@ -13,8 +12,8 @@ import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
-import type { Job, Stages } from "./Stages.ts"
-import type * as Story from "./Story.ts"
+import type { AttemptTime, Job, Stages } from "./Stages.ts"
+import * as Story from "./Story.ts"
 
 /** Looks at an answer once more before it counts. */
 export type Accept = (provider: string, answer: ProviderAnswer) => Either.Either<ProviderAnswer, ProviderError>
@@ -53,7 +52,7 @@ export const send = (
   stages: Stages,
   call: Call.Call,
   begun: Story.Begun,
-  time: Attempt.Time
+  time: AttemptTime
 ): Effect.Effect<ChatResponse, ProviderError> => {
   const { provider, options } = stages
   const { name } = provider
@@ -61,30 +60,29 @@ export const send = (
   const reading = isStreamed || call.stream !== undefined ? Attempt.newReading(begun) : undefined
 
   /** What a failed attempt is billed for: what its provider says; else what it had read and written when it was ended. */
-  const billedFor = (error: ProviderError, usage = error.usage): Story.Billed | undefined => {
+  const billedFor = (error: ProviderError): Story.Billed | undefined => {
     const { pricing } = options
-    if (usage !== undefined) return Cost.known(pricing, provider, usage, undefined, begun.wallMillis)
+    const { usage } = error
     const text = reading?.transcript.text ?? ""
+    const isCut = error._tag === "StreamInterruptedError" && text !== ""
+    if (usage !== undefined && !isCut) return Cost.known(pricing, provider, usage, undefined, begun.wallMillis)
     const isEndedByUs = error._tag === "TimeoutError" && error.phase !== "upstream"
     if (text === "" && !isEndedByUs) return undefined
-    const billed = Cost.estimated(pricing, provider, Cost.expected(request).inputTokens, text, begun.wallMillis)
+    const soFar = usage ?? { ...Cost.expected(request), outputTokens: 0 }
+    const billed = Cost.estimated(pricing, provider, soFar, text, begun.wallMillis)
     return text === "" && billed.cost === undefined ? undefined : billed
   }
 
-  const failed = (reason: ProviderError, usage?: Usage) => {
+  const failed = (reason: ProviderError) => {
     const error = reading === undefined ? reason : withText(call, reading, reason)
-    return AttemptEnd.failed(stages, call, begun, error, billedFor(reason, usage))
+    return AttemptEnd.failed(stages, call, begun, error, billedFor(error))
   }
 
   const answered = (handedOver: ProviderAnswer | string) => {
-    // Another provider was faster, and this one is being interrupted.
-    if (begun.isOver) return Effect.interrupt
     const checked = checkAnswer(name, handedOver)
     const answer = accept === undefined ? checked : Either.flatMap(checked, (it) => accept(name, it))
-    if (Either.isLeft(answer)) return failed(answer.left, typeof handedOver === "string" ? undefined : handedOver.usage)
-    if (call.stream !== undefined && !(reading?.isCommitted ?? true) && begun.claim?.() === false) {
-      return Effect.interrupt
-    }
+    if (Either.isLeft(answer)) return failed(answer.left)
+    if (!Story.wins(begun)) return Effect.interrupt
     const nowMillis = Call.nowOf(call)
     AttemptEnd.succeeded(stages, call, begun, answer.right, nowMillis)
     const response = Call.respond(call, provider, answer.right, nowMillis)
@@ -95,11 +93,11 @@ export const send = (
 
   return reading !== undefined && isStreamed
     ? Effect.matchEffect(Attempt.streamed(stages, request, call, time, reading), {
-        onFailure: (error) => failed(error),
+        onFailure: failed,
         onSuccess: () => answered(reading.transcript.answer)
       })
     : Effect.matchEffect(Attempt.inOnePiece(stages, request, call, time), {
-        onFailure: (error) => failed(error),
+        onFailure: failed,
         onSuccess: answered
       })
 }

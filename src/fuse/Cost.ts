@@ -37,15 +37,16 @@ export const known = (
   atMillis: number
 ): Billed => ({ usage, cost: of(pricing, provider, usage, model, atMillis), estimated: false })
 
-/** The estimate of an attempt that ended before its answer did: what it has read, and the text that it has written. */
+/** The estimate of an attempt that ended before its answer did: what is said of its usage so far, and its text. */
 export const estimated = (
   pricing: Pricing,
   provider: Provider,
-  inputTokens: number,
+  soFar: Usage,
   text: string,
   atMillis: number
 ): Billed => {
-  const usage = { inputTokens, outputTokens: estimateUsage(0, text.length).outputTokens }
+  const written = estimateUsage(0, text.length).outputTokens
+  const usage = { ...soFar, outputTokens: Math.max(soFar.outputTokens, written) }
   return { usage, cost: of(pricing, provider, usage, undefined, atMillis), estimated: true }
 }
 

@@ -45,6 +45,7 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
         if (problem !== undefined) {
           return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}` }))
         }
+        if (!Story.wins(begun)) return Effect.interrupt
         const nowMillis = Call.nowOf(call)
         AttemptEnd.succeeded(stages, call, begun, answer, nowMillis)
         return Effect.succeed(respond(call, provider, withLength(answer, batch), space, nowMillis))

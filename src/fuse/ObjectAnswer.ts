@@ -3,6 +3,7 @@ import { Effect, Either, ParseResult, Schema } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
 import { InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import { usageOf } from "./AnswerCheck.ts"
 import * as Chat from "./Chat.ts"
 import type { Job } from "./Stages.ts"
 
@@ -53,7 +54,8 @@ export const make = <A>(
         provider,
         reason: isCut ? "length" : "schema",
         message: `${provider}: ${isCut ? "the object was cut off at the token limit" : "the answer does not fit the schema"}: ${object.left}`,
-        requestId: answer.requestId
+        requestId: answer.requestId,
+        usage: usageOf(answer)
       })
     )
   }

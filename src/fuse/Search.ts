@@ -10,7 +10,6 @@ import type { Resolved } from "./FuseOptions.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
 import type { Member } from "./Member.ts"
 import type { Answer, Job } from "./Stages.ts"
-import * as Story from "./Story.ts"
 
 /** Tells an event of the call, if anybody listens. */
 const tell = (call: Call.Call, event: (facts: ReturnType<typeof Call.factsOf>) => FuseEvent): Effect.Effect<void> => {
@@ -56,7 +55,7 @@ export const make = (options: Resolved): Search => {
       current = member
       return member.ask(call, job, countLeft(candidates.slice(position + 1), job), claim)
     }
-    const raced = hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
+    return hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
       ...searchOptions(call, candidates),
       delay: () => current && rule.delayMillis(current.record.latency),
       maxHedges: rule.maxHedges,
@@ -64,12 +63,7 @@ export const make = (options: Resolved): Search => {
       isAvailable: (position) =>
         Effect.map(countLeft(candidates.slice(position, position + 1), job), (count) => count > 0),
       onHedge: (from, to) => tell(call, (facts) => ({ _tag: "Hedged", ...facts, from: nameAt(from), to: nameAt(to) })),
-      onHedgeLost: (position) => Effect.sync(() => candidates[position]?.noteLost(call))
-    })
-    // Those that lost are in the story only now that the race is over.
-    return Effect.map(raced, (answer) => {
-      const cost = Story.costOf(call)
-      return cost === undefined ? answer : { ...answer, cost }
+      onHedgeLost: (position) => candidates[position]?.noteLost(call)
     })
   }
 

@@ -7,7 +7,6 @@ import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as RetryBudget from "../pipeline/RetryBudget.ts"
 import type * as Watch from "../pipeline/Watch.ts"
 import type { Provider } from "../provider/Provider.ts"
-import type * as Attempt from "./Attempt.ts"
 import type * as Call from "./Call.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { Guard } from "./Limits.ts"
@@ -30,6 +29,15 @@ export interface Stages {
   readonly watch: Watch.Watch
 }
 
+/** How long an attempt may take. */
+export interface AttemptTime {
+  readonly limits: Timeouts.Limits
+  /** The share of the deadline, in milliseconds; infinite where it does not matter. */
+  readonly shareMillis: number
+  /** Keeps the attempt's place in flight until it has really ended; undefined where there are no limits. */
+  readonly hold?: (<A, E, R>(attempt: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
+}
+
 /** What every answer can tell. */
 export type Answer = Pick<ProviderAnswer, "usage" | "rateLimits">
 
@@ -50,6 +58,6 @@ export interface Job<out A extends Answer> {
     stages: Stages,
     call: Call.Call,
     begun: Story.Begun,
-    time: Attempt.Time
+    time: AttemptTime
   ) => Effect.Effect<A, CandidateError>
 }

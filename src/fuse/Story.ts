@@ -64,6 +64,9 @@ export const dateTimeAt = (wallMillis: number): DateTime.Utc => {
   return lastDateTime
 }
 
+/** Whether the answer of an attempt counts: if not, another provider was faster, and this one is being interrupted. */
+export const wins = (begun: Begun): boolean => !begun.isOver && begun.claim?.() !== false
+
 /** Notes how an attempt ended. What ends after it was given up adds nothing to the story. */
 export const end = (story: Story, begun: Begun, { nowMillis, outcome, error, billed }: Ending): Attempt => {
   const attempt: { -readonly [K in keyof Attempt]: Attempt[K] } = {
@@ -84,10 +87,7 @@ export const end = (story: Story, begun: Begun, { nowMillis, outcome, error, bil
   if (begun.waitedMillis > 0) attempt.waited = whole(begun.waitedMillis)
   if (begun.isOver) return attempt
   begun.isOver = true
-  // The attempt that answered stands last, also where it is known before those that lost.
-  const isAnswered = outcome === "hedge-lost" && story.attempts.at(-1)?.outcome === "success"
-  if (isAnswered) story.attempts.splice(-1, 0, attempt)
-  else story.attempts.push(attempt)
+  story.attempts.push(attempt)
   return attempt
 }
 

@@ -6,13 +6,12 @@ import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import type { Permit } from "../pipeline/LimiterPermit.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
-import type * as Attempt from "./Attempt.ts"
 import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
 import * as Limits from "./Limits.ts"
-import type { Answer, Job, Stages } from "./Stages.ts"
+import type { Answer, AttemptTime, Job, Stages } from "./Stages.ts"
 import * as Story from "./Story.ts"
 import * as Timeouts from "./Timeouts.ts"
 
@@ -67,7 +66,7 @@ export const make = (stages: Stages): Visits => {
       ? limits
       : Either.getOrElse(Timeouts.resolve(Timeouts.over(stages.timeouts, timeouts), "timeouts"), () => limits)
 
-  const untimed: Attempt.Time = { limits, shareMillis: Number.POSITIVE_INFINITY }
+  const untimed: AttemptTime = { limits, shareMillis: Number.POSITIVE_INFINITY }
 
   /** What of the deadline the next attempt may take. Only with others still to come is there a share to keep to. */
   const shareOf = <A extends Answer>({ call, others }: Visit<A>): Effect.Effect<number> =>
@@ -94,7 +93,7 @@ export const make = (stages: Stages): Visits => {
     )
   }
 
-  const sendWithin = <A extends Answer>(visit: Visit<A>, inLineMillis: number, time: Attempt.Time) => {
+  const sendWithin = <A extends Answer>(visit: Visit<A>, inLineMillis: number, time: AttemptTime) => {
     const { call } = visit
     visit.number += 1
     const waitMillis = visit.backoffMillis + inLineMillis

@@ -1,7 +1,7 @@
 /** Every way in which a call can fail, as flat tagged errors. What each means is the failure table's to say. */
 import { type Cause, DateTime, Duration, Effect, Schema } from "effect"
 import * as FailoverPolicy from "./FailoverPolicy.ts"
-import type { Usage } from "./Usage.ts"
+import { isUsage, type Usage } from "./Usage.ts"
 
 /**
  * How one attempt ended. `rejected`: nothing was sent, because the circuit was open or our own limiter had no room;
@@ -32,12 +32,6 @@ export interface Attempt {
 }
 
 /** A look at what has to be there: an error is no place to check the counts. */
-const isUsage = (input: unknown): input is Usage =>
-  typeof input === "object" &&
-  input !== null &&
-  typeof (input as Partial<Usage>).inputTokens === "number" &&
-  typeof (input as Partial<Usage>).outputTokens === "number"
-
 const common = {
   /** The name of the provider. */
   provider: Schema.String,

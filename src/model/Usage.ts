@@ -15,3 +15,10 @@ export interface Usage {
   /** The part of `outputTokens` that was reasoning. */
   readonly reasoningTokens?: number | undefined
 }
+
+/** Whether a value counts tokens. */
+export const isUsage = (input: unknown): input is Usage =>
+  typeof input === "object" &&
+  input !== null &&
+  typeof (input as Partial<Usage>).inputTokens === "number" &&
+  typeof (input as Partial<Usage>).outputTokens === "number"

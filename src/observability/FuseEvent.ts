@@ -48,7 +48,7 @@ interface EndOfAttempt extends FactOfCall {
   readonly provider: string
   readonly attempt: number
   readonly duration: Duration.Duration
-  /** What it used, where that is known. */
+  /** What it used, where that is known or can be estimated. */
   readonly usage: Usage | undefined
   /** What it cost, in US dollars, where that is known. */
   readonly cost: number | undefined
@@ -59,7 +59,7 @@ interface EndOfAttempt extends FactOfCall {
 /** An attempt was answered. */
 export interface AttemptSucceeded extends EndOfAttempt {
   readonly _tag: "AttemptSucceeded"
-  /** The model that answered; the empty string where the provider did not say. */
+  /** The model that answered: as the provider reports it, else the one that it is asked for; empty where neither is known. */
   readonly model: string
   /** Until the first content; undefined where the answer was not streamed. */
   readonly timeToFirstToken: Duration.Duration | undefined
@@ -197,7 +197,7 @@ export interface CallSucceeded extends FactOfCall {
   readonly provider: string
   /** The attempt that answered; 0 where none did: the answer was kept, or is the fallback. */
   readonly attempt: number
-  /** The model that answered; the empty string where the provider did not say. */
+  /** The model that answered: as the provider reports it, else the one that it is asked for; empty where neither is known. */
   readonly model: string
   readonly latency: Duration.Duration
   /** From the beginning of the attempt that answered to its first content; undefined where it was not streamed. */

@@ -29,8 +29,8 @@ export interface Options<E, E2> extends Failover.Options<E, E2> {
   readonly isAvailable?: ((position: number) => boolean | Effect.Effect<boolean>) | undefined
   /** Run before a hedge asks its candidate, with the positions of both. A defect in it ends nothing. */
   readonly onHedge?: ((from: number, to: number) => Effect.Effect<void>) | undefined
-  /** Run once for each candidate that is given up because the race is decided, before it is interrupted. */
-  readonly onHedgeLost?: ((position: number) => Effect.Effect<void>) | undefined
+  /** Run once for each candidate that is given up because the race is decided, before it is interrupted. A defect in it ends nothing. */
+  readonly onHedgeLost?: ((position: number) => void | Effect.Effect<void>) | undefined
 }
 
 /** A race. It changes in synchronous steps, in the fiber of whoever has ended, so that no two can win. */
@@ -74,7 +74,8 @@ export const make = <Candidate, A, E, R, E2>(
     const lost = [...inFlight].filter(([position]) => position !== winner)
     for (const [position] of lost) inFlight.delete(position)
     for (const [position, fiber] of lost) {
-      if (onHedgeLost !== undefined) fork(quietly(() => onHedgeLost(position)))
+      const told = Either.try(() => onHedgeLost?.(position))
+      if (Either.isRight(told) && Effect.isEffect(told.right)) fork(quietly(() => told.right as Effect.Effect<void>))
       fiber?.unsafeInterruptAsFork(FiberId.none)
     }
   }
