@@ -43,7 +43,7 @@ const readArguments = (args: Array<string>): Command => {
 
 /** Asks the providers whose keys are set. */
 const ask = async (question: string, providers: ReadonlyArray<ClientProvider>, signal: AbortSignal): Promise<void> => {
-  await using client = FuseClient.make({ providers, onEvent: makeTrail() })
+  await using client = FuseClient.make({ providers, captureContent: true, onEvent: makeTrail() })
   printAnswer(await client.complete(question, { signal }))
 }
 

@@ -26,6 +26,7 @@ So two providers are embedded in this demo, alpha and beta: real HTTP on 127.0.0
     providers: [provider("alpha"), provider("beta")],
     retry: { baseDelay: "400 millis" },
     breaker: { failureThreshold: 2, resetTimeout: resetMillis },
+    captureContent: true,
     onEvent: makeTrail()
   })
   const tell = (text: string) => say(paint("bold", `\n${text}`))

@@ -8,65 +8,64 @@ import { areMachinesServed, paint, say } from "./output.ts"
 /** A listener for `onEvent` that prints what happens: for people, one call at a time, or for machines. */
 export const makeTrail = (): ((event: FuseEvent) => void) => (areMachinesServed() ? printEvent : makeLines())
 
-const makeLines = (): ((event: FuseEvent) => void) => {
-  let startedMillis = 0
-  const afterwards: Array<string> = []
-  return (event) => {
-    switch (event._tag) {
-      case "AttemptStarted":
-        startedMillis = DateTime.toEpochMillis(event.at)
-        return
-      case "CircuitClosed":
-        // It is told before the success that closed it; people want to read the success first.
-        afterwards.push(line(event.provider, paint("green", "circuit closed: it works again")))
-        return
-      case "CallSucceeded":
-        say(attemptLine(event.provider, event.attempt, "ok", DateTime.toEpochMillis(event.at) - startedMillis))
-        for (const text of afterwards.splice(0)) say(text)
-        return
-      case "AttemptFailed": {
-        const millis = Duration.toMillis(event.duration)
-        return say(attemptLine(event.provider, event.attempt, "failed", millis, reasonOf(event.error)))
-      }
-      case "RetryScheduled":
-        return say(line(event.provider, `waits ${seconds(event.delay)} before attempt ${event.attempt + 1}`))
-      case "Throttled":
-        return say(line(event.provider, `not asked: our own limit has no room for ${seconds(event.wait)}`))
-      case "CircuitOpened": {
-        const millis = DateTime.distance(event.at, event.openUntil)
-        return say(line(event.provider, paint("red", `circuit opened: left alone for ${seconds(millis)}`)))
-      }
-      case "CircuitHalfOpened":
-        return say(line(event.provider, paint("yellow", "circuit half-open: one attempt shows whether it works again")))
-      case "FailedOver":
-        return say(line(event.from, `${passingOver(event.error)} ${event.to}`))
-      case "CallFailed":
-        // The caller has the error too, and says what each provider failed with.
-        return
+const makeLines = (): ((event: FuseEvent) => void) => (event) => {
+  const text = lineOf(event)
+  if (text !== undefined) say(text)
+}
+
+/** What people read of an event. The end of a call is not among it: the answer or the error follows. */
+const lineOf = (event: FuseEvent): string | undefined => {
+  switch (event._tag) {
+    case "AttemptSucceeded":
+      return attemptLine(event, paint("green", "ok    "))
+    case "AttemptFailed":
+      return attemptLine(event, paint("red", "failed"), reasonOf(event.error))
+    case "AttemptInterrupted":
+      return attemptLine(event, paint("red", "ended "), "the call has no time left, or nobody waits for it")
+    case "RetryScheduled":
+      return line(event.provider, `waits ${seconds(event.delay)} before attempt ${event.attempt + 1}`)
+    case "Throttled":
+      return line(event.provider, `not asked: our own limit has no room for ${seconds(event.wait)}`)
+    case "CircuitOpened": {
+      const millis = DateTime.distance(event.at, event.openUntil)
+      return line(event.provider, paint("red", `circuit opened: left alone for ${seconds(millis)}`))
     }
+    case "CircuitHalfOpened":
+      return line(event.provider, paint("yellow", "circuit half-open: one attempt shows whether it works again"))
+    case "CircuitClosed":
+      return line(event.provider, paint("green", "circuit closed: it works again"))
+    case "AttemptRejected":
+      return line(event.provider, notAsked(event.error))
+    case "FailedOver":
+      return line(event.from, `fails over to ${event.to}`)
+    case "Hedged":
+      return line(event.from, `is slow: ${event.to} is asked too`)
+    case "HedgeLost":
+      return line(event.provider, "given up: another was faster")
+    default:
+      return undefined
   }
 }
 
-type Passed = Extract<FuseEvent, { readonly _tag: "FailedOver" }>["error"]
+type Rejected = Extract<FuseEvent, { readonly _tag: "AttemptRejected" }>["error"]
 
-const passingOver = (error: Passed): string =>
+const notAsked = (error: Rejected): string =>
   error._tag === "CircuitOpenError"
-    ? `skipped, its circuit is open for another ${seconds(error.retryAfter ?? 0)}; next is`
-    : "fails over to"
+    ? `skipped: its circuit is open for another ${seconds(error.retryAfter ?? 0)}`
+    : `skipped: ${reasonOf(error)}`
 
 /** A fact about a provider. */
 export const line = (provider: string, fact: string): string => `  ${provider.padEnd(10)}  ${fact}`
 
-const attemptLine = (
-  provider: string,
-  attempt: number,
-  outcome: "ok" | "failed",
-  millis: number,
-  reason = ""
-): string => {
-  const painted = paint(outcome === "ok" ? "green" : "red", outcome.padEnd(6))
-  const duration = `${Math.round(millis)} ms`.padStart(8)
-  return line(provider, `attempt ${attempt}  ${painted}  ${duration}  ${reason}`.trimEnd())
+interface Ended {
+  readonly provider: string
+  readonly attempt: number
+  readonly duration: Duration.Duration
+}
+
+const attemptLine = ({ provider, attempt, duration }: Ended, outcome: string, reason = ""): string => {
+  const millis = `${Math.round(Duration.toMillis(duration))} ms`.padStart(8)
+  return line(provider, `attempt ${attempt}  ${outcome}  ${millis}  ${reason}`.trimEnd())
 }
 
 const seconds = (duration: Duration.DurationInput): string => `${(Duration.toMillis(duration) / 1000).toFixed(2)} s`

@@ -14,7 +14,7 @@ type Where = Pick<Stages, "provider" | "options" | "record">
 export const succeeded = (
   { provider, options, record }: Where,
   call: Call.Call,
-  begun: Story.Begun,
+  begun: Call.Begun,
   { usage, model }: { readonly usage?: Usage | undefined; readonly model?: string | undefined },
   nowMillis: number
 ): void => {
@@ -38,14 +38,14 @@ export const succeeded = (
 export const failed = (
   { record }: Where,
   call: Call.Call,
-  begun: Story.Begun,
+  begun: Call.Begun,
   error: ProviderError,
   billed?: Story.Billed
 ): Effect.Effect<never, ProviderError> => {
   if (begun.isOver) return Effect.fail(error)
   const attempt = Story.end(call, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error, billed })
   record.spent(attempt.cost)
-  record.failed(error, Call.wallTimeOf(call))
+  record.failed(call.hub.discreet(error), Call.wallTimeOf(call))
   if (call.hub.isHeard()) {
     call.hub.tell({ _tag: "AttemptFailed", ...Call.factsOf(call), ...endOf(attempt), error })
   }
@@ -59,12 +59,17 @@ export const failed = (
 export const givenUp = (
   { provider, options, record }: Where,
   call: Call.Call,
-  begun: Story.Begun,
-  expected: Usage,
-  outcome: Story.GivenUp
-): Attempt => {
+  begun: Call.Begun,
+  outcome: Call.GivenUp
+): void => {
   const text = begun.transcript?.text ?? ""
-  const billed = Cost.estimated(options.pricing, provider, { ...expected, outputTokens: 0 }, text, begun.wallMillis)
+  const billed = Cost.estimated(
+    options.pricing,
+    provider,
+    { ...begun.expected(), outputTokens: 0 },
+    text,
+    begun.wallMillis
+  )
   const isPriced = billed.cost !== undefined
   const attempt = Story.end(call, begun, {
     nowMillis: Call.nowOf(call),
@@ -76,7 +81,6 @@ export const givenUp = (
     const _tag = outcome === "hedge-lost" ? "HedgeLost" : "AttemptInterrupted"
     call.hub.tell({ _tag, ...Call.factsOf(call), ...endOf(attempt) })
   }
-  return attempt
 }
 
 const endOf = ({ provider, number: attempt, duration, usage, cost, estimated = false }: Attempt) => ({

@@ -1,13 +1,7 @@
-/** One call: how much time it has, and what it comes to. */
+/** A call and an attempt of it, while they are under way. */
 import { type Clock, DateTime, Duration } from "effect"
-import type { ChatResponse, ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
-import {
-  AllProvidersFailedError,
-  type Attempt,
-  type CandidateError,
-  type LlmFuseError,
-  recordStory
-} from "../model/LlmError.ts"
+import type { Attempt, AttemptOutcome } from "../model/LlmError.ts"
+import type { Usage } from "../model/Usage.ts"
 import type { EventHub } from "../observability/EventHub.ts"
 import type { Operation } from "../observability/FuseEvent.ts"
 import type { Deadline } from "../pipeline/Deadline.ts"
@@ -16,11 +10,11 @@ import type { RetryPolicy } from "../pipeline/RetryPolicy.ts"
 import type { Provider } from "../provider/Provider.ts"
 import type { CallStream } from "./CallStream.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
-import { type Begun, costOf, dateTimeAt, type Story, whole } from "./Story.ts"
 import type { Timeouts } from "./Timeouts.ts"
+import type { Transcript } from "./Transcript.ts"
 
 /** A call under way. */
-export interface Call extends Story {
+export interface Call {
   readonly hub: EventHub
   readonly operation: Operation
   /** Whether a tracer is there, and spans are made. */
@@ -43,6 +37,48 @@ export interface Call extends Story {
   readonly maxCost: number | undefined
   /** The caller's side, where the answer is handed out as it comes. */
   readonly stream: CallStream | undefined
+  /** Grows as the call goes on; the response and the errors hold this very list. */
+  readonly attempts: Array<Attempt>
+  /** The last attempt to begin. */
+  current: Begun | undefined
+  /** The attempts under way, by provider; only a call that hedges has more than one. */
+  readonly underWay: Map<string, Begun> | undefined
+}
+
+/** An attempt under way. */
+export interface Begun {
+  readonly provider: Provider
+  readonly number: number
+  readonly wallMillis: number
+  /** Monotonic time. */
+  readonly millis: number
+  readonly waitedMillis: number
+  /** When the first content of a streamed answer came; monotonic time. */
+  firstContentMillis: number | undefined
+  /** What has come of a streamed answer. */
+  transcript: Transcript | undefined
+  /** Whether its end is in the story. */
+  isOver: boolean
+  /** Wins the race that it is in, if it is in one; `false`: another has won. */
+  readonly claim: (() => boolean) | undefined
+  /** What it will use at least. */
+  readonly expected: () => Usage
+  /** Notes and tells that nobody waits for it any more. */
+  readonly giveUp: (call: Call, begun: Begun, outcome: GivenUp) => void
+}
+
+/** How an attempt ends that nobody waits for any more. */
+export type GivenUp = Extract<AttemptOutcome, "hedge-lost" | "interrupted">
+
+/** A time in whole milliseconds: Duration keeps fractions as big integers, which are slow and unreadable. */
+export const whole = (millis: number): Duration.Duration => Duration.millis(Math.max(0, Math.round(millis)))
+
+let lastDateTime = DateTime.unsafeMake(0)
+
+/** A moment of the wall clock. Many attempts begin in the same millisecond, and the value is the same then. */
+export const dateTimeAt = (wallMillis: number): DateTime.Utc => {
+  if (lastDateTime.epochMillis !== wallMillis) lastDateTime = DateTime.unsafeMake(wallMillis)
+  return lastDateTime
 }
 
 /** The id of the call. */
@@ -67,6 +103,7 @@ export const begin = (
   number: number,
   waitedMillis: number,
   claim: Begun["claim"],
+  expected: Begun["expected"],
   giveUp: Begun["giveUp"]
 ): Begun => {
   const begun: Begun = {
@@ -79,6 +116,7 @@ export const begin = (
     transcript: undefined,
     isOver: false,
     claim,
+    expected,
     giveUp
   }
   call.current = begun
@@ -94,59 +132,3 @@ export const nowOf = (call: Call): number => Monotonic.unsafeMillis(call.clock)
 
 /** Whether the call has any time left. */
 export const hasTime = (call: Call): boolean => call.deadline === undefined || nowOf(call) < call.deadline.atMillis
-
-const noToolCalls: ReadonlyArray<ToolCall> = Object.freeze([])
-
-/** The response to the call. Field by field: to spread the answer costs as much as the rest of a call. */
-export const respond = (call: Call, provider: Provider, answer: ProviderAnswer, nowMillis: number): ChatResponse => {
-  const response: { -readonly [K in keyof ChatResponse]: ChatResponse[K] } = {
-    text: answer.text,
-    provider: provider.name,
-    model: answer.model ?? provider.model ?? "",
-    finishReason: answer.finishReason ?? "unknown",
-    toolCalls: answer.toolCalls ?? noToolCalls,
-    latency: whole(nowMillis - call.startMillis),
-    attempts: call.attempts,
-    cached: false
-  }
-  const cost = costOf(call)
-  if (cost !== undefined) response.cost = cost
-  if (answer.usage !== undefined) response.usage = answer.usage
-  if (answer.reasoning !== undefined) response.reasoning = answer.reasoning
-  if (answer.refusal !== undefined) response.refusal = answer.refusal
-  if (answer.requestId !== undefined) response.requestId = answer.requestId
-  if (answer.opaque !== undefined) response.opaque = answer.opaque
-  if (answer.rateLimits !== undefined) response.rateLimits = answer.rateLimits
-  if (answer.changes !== undefined) response.changes = answer.changes
-  return response
-}
-
-/** Gives an error the story of the call: all attempts, and how many of them were sent to its provider. */
-export const tell = <E extends LlmFuseError>(call: Call, error: E): E => {
-  if (error._tag === "AllProvidersFailedError") return error
-  const isSent = (attempt: Attempt) => attempt.provider === error.provider && attempt.outcome !== "rejected"
-  recordStory(error, { attempts: call.attempts, attemptCount: call.attempts.filter(isSent).length })
-  return error
-}
-
-const waitOf = (error: CandidateError): Duration.Duration | undefined =>
-  error._tag === "ThrottledError" ? error.wait : error.retryAfter
-
-/** Everybody's last error, by provider, and the earliest moment at which one of them may answer again. */
-export const exhausted = (
-  call: Call,
-  names: ReadonlyArray<string>,
-  errors: Readonly<Record<string, CandidateError>>
-): AllProvidersFailedError => {
-  const waits = Object.values(errors).flatMap((error) => {
-    const wait = waitOf(error)
-    return wait === undefined || !Duration.isFinite(wait) ? [] : [Duration.toMillis(wait)]
-  })
-  return new AllProvidersFailedError({
-    errors: Object.fromEntries(names.flatMap((name) => (errors[name] === undefined ? [] : [[name, errors[name]]]))),
-    attempts: call.attempts,
-    ...(waits.length === 0
-      ? {}
-      : { retryAt: DateTime.unsafeMake(call.clock.unsafeCurrentTimeMillis() + Math.min(...waits)) })
-  })
-}

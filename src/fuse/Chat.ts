@@ -10,6 +10,7 @@ import { checkAnswer } from "./AnswerCheck.ts"
 import * as Attempt from "./Attempt.ts"
 import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
+import * as CallEnd from "./CallEnd.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
 import type { AttemptTime, Job, Stages } from "./Stages.ts"
@@ -51,7 +52,7 @@ export const send = (
   accept: Accept | undefined,
   stages: Stages,
   call: Call.Call,
-  begun: Story.Begun,
+  begun: Call.Begun,
   time: AttemptTime
 ): Effect.Effect<ChatResponse, ProviderError> => {
   const { provider, options } = stages
@@ -85,7 +86,7 @@ export const send = (
     if (!Story.wins(begun)) return Effect.interrupt
     const nowMillis = Call.nowOf(call)
     AttemptEnd.succeeded(stages, call, begun, answer.right, nowMillis)
-    const response = Call.respond(call, provider, answer.right, nowMillis)
+    const response = CallEnd.respond(call, provider, answer.right, nowMillis)
     if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
     const rest = Attempt.withStart(call, call.stream, provider, reading, restOf(response, isStreamed))
     return Effect.as(Attempt.handOut(call.stream, rest), response)

@@ -11,6 +11,7 @@ const weight = 0.2
 
 /** The last failure of a provider. */
 export interface LastError {
+  /** As events tell it: in words that quote neither prompts nor answers, unless `captureContent` is on. */
   readonly error: CandidateError
   readonly at: DateTime.Utc
 }

@@ -5,6 +5,7 @@ import type { FuseEvent } from "../observability/FuseEvent.ts"
 import { failover } from "../pipeline/Failover.ts"
 import { hedge } from "../pipeline/Hedge.ts"
 import * as Call from "./Call.ts"
+import * as CallEnd from "./CallEnd.ts"
 import * as CallStream from "./CallStream.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
@@ -36,7 +37,7 @@ export const make = (options: Resolved): Search => {
       },
       mayFailOver: (error: CandidateError) =>
         options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
-      onExhausted: () => Call.exhausted(call, names, errors),
+      onExhausted: () => CallEnd.exhausted(call, names, errors),
       onFailover: (error: CandidateError, from: number, to: number) =>
         tell(call, (facts) => ({ _tag: "FailedOver", ...facts, from: names[from] ?? "", to: names[to] ?? "", error }))
     }

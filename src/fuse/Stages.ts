@@ -11,7 +11,6 @@ import type * as Call from "./Call.ts"
 import type { Resolved } from "./FuseOptions.ts"
 import type { Guard } from "./Limits.ts"
 import type { ProviderRecord } from "./ProviderRecord.ts"
-import type * as Story from "./Story.ts"
 import type * as Timeouts from "./Timeouts.ts"
 
 /** A provider with the stages that guard it. */
@@ -57,7 +56,7 @@ export interface Job<out A extends Answer> {
   readonly send: (
     stages: Stages,
     call: Call.Call,
-    begun: Story.Begun,
+    begun: Call.Begun,
     time: AttemptTime
   ) => Effect.Effect<A, CandidateError>
 }

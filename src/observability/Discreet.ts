@@ -22,10 +22,13 @@ import type { FuseEvent } from "./FuseEvent.ts"
 
 /** An event whose error quotes nobody. */
 export const event = <Event extends FuseEvent>(event: Event): Event =>
-  "error" in event && event.error !== undefined ? { ...event, error: of(event.error) } : event
+  "error" in event && event.error !== undefined ? { ...event, error: ofUnknown(event.error) } : event
 
-/** The same error of LlmFuse with nothing in it that quotes a prompt or an answer; of another value, what kind it is. */
-export const of = (error: unknown): unknown => (isLlmFuseError(error) ? withStory(error) : { _tag: tagOf(error) })
+/** The same error with nothing in it that quotes a prompt or an answer. */
+export const of = <E extends LlmFuseError>(error: E): E => withStory(error)
+
+/** The same of any value; of one that is no error of LlmFuse, what kind it is. */
+export const ofUnknown = (error: unknown): unknown => (isLlmFuseError(error) ? of(error) : { _tag: tagOf(error) })
 
 /** The tag of an error; where it has none, what kind of value it is. */
 export const tagOf = (error: unknown): string =>
@@ -72,8 +75,8 @@ const made = (error: LlmFuseError): LlmFuseError => {
     message: wordsOf(error),
     ...(isLlmFuseError(cause) ? { cause: copyOf(cause) } : {}),
     ...("partial" in error ? { partial: "" } : {}),
-    ...("openedBy" in error && error.openedBy !== undefined ? { openedBy: of(error.openedBy) } : {}),
-    ...(error instanceof FallbackError ? { error: of(error.error) } : {})
+    ...("openedBy" in error && error.openedBy !== undefined ? { openedBy: ofUnknown(error.openedBy) } : {}),
+    ...(error instanceof FallbackError ? { error: ofUnknown(error.error) } : {})
   }
   return new Same(own, { disableValidation: true })
 }

@@ -1,5 +1,6 @@
 /** The way of an event to those who listen. */
 import { Chunk, DateTime, Effect, Either, Random, Stream } from "effect"
+import type { LlmFuseError } from "../model/LlmError.ts"
 import * as Discreet from "./Discreet.ts"
 import type { FuseEvent } from "./FuseEvent.ts"
 
@@ -16,6 +17,8 @@ export type ObservedEvent = FuseEvent | EventsDropped
 export interface EventHub {
   /** Whether what is told may quote prompts and answers. */
   readonly capturesContent: boolean
+  /** An error as it may be told. */
+  readonly discreet: <E extends LlmFuseError>(error: E) => E
   /** Whether anybody listens. */
   readonly isHeard: () => boolean
   /** Tells all listeners, at once and in order. What a listener throws is lost. */
@@ -61,6 +64,7 @@ export const make = (capturesContent: boolean): Effect.Effect<EventHub> =>
     return {
       isHeard: () => listeners.length > 0,
       capturesContent,
+      discreet: (error) => (capturesContent ? error : Discreet.of(error)),
       tell: (event) => {
         const told = capturesContent ? event : Discreet.event(event)
         for (const { onEvent } of listeners) Either.try(() => onEvent(told))
