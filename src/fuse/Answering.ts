@@ -1,15 +1,19 @@
 /** One call from its check to its end: its time, what is kept of earlier ones, and what stands in for an error. */
 import { Clock, Context, Duration, Effect, Either } from "effect"
 import type { ChatResponse } from "../model/ChatResponse.ts"
+import type { EmbeddingBatch } from "../model/Embedding.ts"
 import { DeadlineExceededError, type FallbackError, type LlmFuseError } from "../model/LlmError.ts"
 import type { EventHub } from "../observability/EventHub.ts"
 import type { Operation } from "../observability/FuseEvent.ts"
+import * as SpanEvents from "../observability/SpanEvents.ts"
+import type { Asked } from "../observability/SpanFacts.ts"
 import * as Tracing from "../observability/Tracing.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import { fallback } from "../pipeline/Fallback.ts"
 import * as Monotonic from "../pipeline/Monotonic.ts"
 import * as Call from "./Call.ts"
 import type * as CallCheck from "./CallCheck.ts"
+import * as CallEnd from "./CallEnd.ts"
 import * as CallStream from "./CallStream.ts"
 import * as CallTelling from "./CallTelling.ts"
 import * as Chat from "./Chat.ts"
@@ -22,8 +26,8 @@ import * as Story from "./Story.ts"
 
 /** Begins calls. */
 export interface Answerer {
-  /** Answers what was asked, within the time of the call. */
-  readonly answer: <In, A extends Told>(
+  /** Embeds what was asked, within the time of the call. */
+  readonly answer: <In extends EmbeddingBatch, A extends Told>(
     operation: Operation,
     input: Either.Either<In, LlmFuseError>,
     callOptions: CallOptions | undefined,
@@ -51,6 +55,7 @@ export const make = (
     input: Either.Either<In, LlmFuseError>,
     callOptions: CallOptions | undefined,
     run: (input: In, call: Call.Call, candidates: ReadonlyArray<Member>) => Answering<A>,
+    requestOf: (input: In) => Asked,
     outlet?: CallStream.Outlet
   ): Answering<A> =>
     Effect.withFiberRuntime<A, LlmFuseError>((fiber): Answering<A> => {
@@ -62,11 +67,12 @@ export const make = (
       )
       const startMillis = Monotonic.unsafeMillis(clock)
       const own = deadlineMillis === undefined ? undefined : Deadline.after(startMillis, deadlineMillis)
+      const onSpan = Tracing.isOn(fiber) ? SpanEvents.make(hub, clock) : undefined
       const call: Call.Call = {
-        hub,
+        hub: onSpan === undefined ? hub : onSpan.hub,
         id: undefined,
         operation,
-        isTraced: Tracing.isOn(fiber),
+        isTraced: onSpan !== undefined,
         clock,
         startMillis,
         deadline: Deadline.earlier(own, fiber.getFiberRef(Deadline.current)),
@@ -87,7 +93,9 @@ export const make = (
           ? Effect.fail(checked.left)
           : priced(call, run(input.right, call, checked.right.candidates))
       const heard = hub.isHeard() ? CallTelling.told(call, running) : running
-      return call.isTraced ? CallTelling.traced(call, checked, heard) : heard
+      return onSpan === undefined
+        ? heard
+        : CallTelling.traced(call, checked, Either.map(input, requestOf), onSpan.onStart, heard)
     })
 
   /** The prices are loaded while the first provider works, or before it is asked where they may stop it. */
@@ -105,7 +113,7 @@ export const make = (
     const bounded =
       deadline === undefined
         ? running
-        : Deadline.within(deadline, () => Call.tell(call, deadlineExceeded(call, deadline)))(running)
+        : Deadline.within(deadline, () => CallEnd.tell(call, deadlineExceeded(call, deadline)))(running)
     return isPriced || hub.isHeard() ? CallTelling.brokenOff(call, bounded) : bounded
   }
 
@@ -126,7 +134,7 @@ export const make = (
       {
         appliesTo: (error) => FallbackAnswer.appliesTo(call, error),
         onFallback: (error) => {
-          if (hub.isHeard()) hub.tell({ _tag: "FallbackUsed", ...Call.factsOf(call), error })
+          if (call.hub.isHeard()) call.hub.tell({ _tag: "FallbackUsed", ...Call.factsOf(call), error })
           return Effect.void
         }
       }
@@ -135,7 +143,13 @@ export const make = (
 
   return {
     answer: (operation, input, callOptions, run) =>
-      begin(operation, input, callOptions, (asked, call, candidates) => inTime(call, run(asked, call, candidates))),
+      begin(
+        operation,
+        input,
+        callOptions,
+        (asked, call, candidates) => inTime(call, run(asked, call, candidates)),
+        (asked) => asked
+      ),
     converse: (operation, conversation, callOptions, outlet) =>
       begin(
         operation,
@@ -148,6 +162,7 @@ export const make = (
             ? answer
             : Effect.mapError(standingIn(call, it)(answer), (error) => tellIfFallback(call, error))
         },
+        ({ request }) => request,
         outlet
       )
   }
@@ -166,7 +181,7 @@ const nothing = {
 } as const
 
 const tellIfFallback = (call: Call.Call, error: LlmFuseError | FallbackError): LlmFuseError =>
-  error._tag === "FallbackError" ? Call.tell(call, error) : error
+  error._tag === "FallbackError" ? CallEnd.tell(call, error) : error
 
 const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): DeadlineExceededError => {
   Story.breakOff(call)

@@ -2,6 +2,7 @@
 import { Cause, Effect, Either, Exit, Option } from "effect"
 import type { LlmFuseError } from "../model/LlmError.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
+import type { Asked } from "../observability/SpanFacts.ts"
 import * as Tracing from "../observability/Tracing.ts"
 import * as Call from "./Call.ts"
 import type { CheckedCall } from "./CallCheck.ts"
@@ -24,13 +25,26 @@ export const brokenOff = <A>(call: Call.Call, running: Answering<A>): Answering<
 export const traced = <A extends Told>(
   call: Call.Call,
   checked: Either.Either<Pick<CheckedCall, "candidates">, unknown>,
+  asked: Either.Either<Asked, unknown>,
+  onStart: Tracing.CallSpan["onStart"],
   running: Answering<A>
 ): Answering<A> => {
   const first = Either.match(checked, { onLeft: () => undefined, onRight: ({ candidates }) => candidates[0]?.provider })
   const { operation, hub } = call
   const { capturesContent } = hub
-  const span = { callId: Call.idOf(call), operation, provider: first?.name, model: first?.model, capturesContent }
-  return Tracing.aroundCall(span, running)
+  return Tracing.aroundCall(
+    {
+      callId: Call.idOf(call),
+      operation,
+      provider: first?.name,
+      model: first?.model,
+      request: Either.getOrUndefined(asked),
+      capturesContent,
+      onStart,
+      story: () => ({ attempts: call.attempts.length, cost: Story.costOf(call) })
+    },
+    running
+  )
 }
 
 const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, LlmFuseError>): FuseEvent => {

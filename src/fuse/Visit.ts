@@ -1,13 +1,14 @@
 /** What one call does at one provider: its attempts, within retry, limits and breaker. */
 import { Duration, Effect, Either } from "effect"
 import type { CandidateError } from "../model/LlmError.ts"
-import * as Tracing from "../observability/Tracing.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import type { Permit } from "../pipeline/LimiterPermit.ts"
 import { type Hooks, retry } from "../pipeline/Retry.ts"
 import * as AttemptEnd from "./AttemptEnd.ts"
+import * as AttemptSpan from "./AttemptSpan.ts"
 import * as Call from "./Call.ts"
+import * as CallEnd from "./CallEnd.ts"
 import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
 import * as Limits from "./Limits.ts"
@@ -26,7 +27,7 @@ interface Visit<A extends Answer> {
   /** Attempts so far. */
   number: number
   /** The last attempt. */
-  begun: Story.Begun | undefined
+  begun: Call.Begun | undefined
   /** The wait before the next attempt. */
   backoffMillis: number
   lastError: CandidateError | undefined
@@ -66,6 +67,8 @@ export const make = (stages: Stages): Visits => {
       ? limits
       : Either.getOrElse(Timeouts.resolve(Timeouts.over(stages.timeouts, timeouts), "timeouts"), () => limits)
 
+  const giveUp: Call.Begun["giveUp"] = (call, begun, outcome) => AttemptEnd.givenUp(stages, call, begun, outcome)
+
   const untimed: AttemptTime = { limits, shareMillis: Number.POSITIVE_INFINITY }
 
   /** What of the deadline the next attempt may take. Only with others still to come is there a share to keep to. */
@@ -97,23 +100,14 @@ export const make = (stages: Stages): Visits => {
     const { call } = visit
     visit.number += 1
     const waitMillis = visit.backoffMillis + inLineMillis
-    const begun = Call.begin(call, provider, visit.number, waitMillis, visit.claim, (begun, outcome) =>
-      AttemptEnd.givenUp(stages, call, begun, visit.job.expected(), outcome)
-    )
+    const begun = Call.begin(call, provider, visit.number, waitMillis, visit.claim, visit.job.expected, giveUp)
     visit.begun = begun
     if (call.hub.isHeard()) {
-      const waited = Story.whole(begun.waitedMillis)
+      const waited = Call.whole(begun.waitedMillis)
       call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: name, attempt: visit.number, waited })
     }
     const sent = visit.job.send(stages, call, begun, time)
-    if (!call.isTraced) return sent
-    const { number, waitedMillis } = begun
-    const { operation, hub } = call
-    const { capturesContent } = hub
-    const { model } = provider
-    const isLost = () => begun.isOver
-    const span = { provider: name, model, operation, number, waitedMillis, capturesContent, isLost }
-    return Tracing.aroundAttempt(span, sent)
+    return call.isTraced ? AttemptSpan.around(call, begun, sent) : sent
   }
 
   /** The same, when there is room for it. */
@@ -222,12 +216,12 @@ export const make = (stages: Stages): Visits => {
     mayRepeat,
     noteLost: (call) => {
       const begun = call.underWay?.get(name)
-      if (begun !== undefined && !begun.isOver) begun.giveUp(begun, "hedge-lost")
+      if (begun !== undefined && !begun.isOver) begun.giveUp(call, begun, "hedge-lost")
       else if (call.hub.isHeard()) call.hub.tell({ _tag: "HedgeLost", ...Call.factsOf(call), provider: name })
     },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, 0, error)
-      Call.tell(call, error)
+      CallEnd.tell(call, error)
     }
   }
 }
