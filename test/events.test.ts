@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber, Stream, TestClock } from "effect"
-import { FuseClient, type FuseEvent, InvalidRequestError, type ObservedEvent } from "llmfuse"
+import { FuseClient, type FuseEvent, InvalidRequestError, type LlmFuse, type ObservedEvent } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
+import * as EventHub from "../src/observability/EventHub.ts"
 import { outage } from "./errors.ts"
 import { makeFuse, tagsOf } from "./fuse.ts"
 
@@ -114,6 +115,32 @@ describe("the events of a call", () => {
     })
   )
 
+  it.effect("of a call that a defect ended say so, and what kind of value it was", () =>
+    Effect.gen(function* () {
+      const broken = { name: "broken", complete: () => Effect.die(new TypeError("secret")) }
+      const fuse = yield* makeFuse({ providers: [broken] })
+
+      yield* Effect.exit(fuse.complete("hi"))
+
+      assert.deepStrictEqual(tagsOf(fuse.events), ["CallStarted", "AttemptStarted", "AttemptInterrupted", "CallDied"])
+      const died = fuse.events.at(-1)
+      assert.deepStrictEqual(died?._tag === "CallDied" && died.error, { _tag: "TypeError" })
+    })
+  )
+
+  it.effect("hold the defect itself where that is wanted", () =>
+    Effect.gen(function* () {
+      const defect = new TypeError("secret")
+      const broken = { name: "broken", complete: () => Effect.die(defect) }
+      const fuse = yield* makeFuse({ providers: [broken], captureContent: true })
+
+      yield* Effect.exit(fuse.complete("hi"))
+
+      const died = fuse.events.at(-1)
+      assert.strictEqual(died?._tag === "CallDied" && died.error, defect)
+    })
+  )
+
   it.effect("of a call that is refused are its beginning and its failure", () =>
     Effect.gen(function* () {
       const fuse = yield* makeFuse({ providers: [FakeProvider.make("groq")] })
@@ -141,6 +168,52 @@ describe("the events of a call", () => {
 
       assert.strictEqual(response.text, "ok")
       assert.strictEqual((yield* Fiber.join(seen)).length, 4)
+    })
+  )
+
+  it("a listener whose promise rejects harms nobody", async () => {
+    const unhandled: Array<unknown> = []
+    const note = (reason: unknown) => void unhandled.push(reason)
+    process.on("unhandledRejection", note)
+    const client = FuseClient.make({
+      providers: [FakeProvider.make("groq")],
+      onEvent: async () => {
+        throw new Error("a bug")
+      }
+    })
+
+    const { text } = await client.complete("hi")
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await client.close()
+    process.off("unhandledRejection", note)
+
+    assert.strictEqual(text, "ok")
+    assert.deepStrictEqual(unhandled, [])
+  })
+
+  it.effect("come in one order to all who listen, also when one of them brings about the next", () =>
+    Effect.gen(function* () {
+      let restore: LlmFuse["Type"]["restore"] | undefined
+      const fuse = yield* makeFuse({
+        providers: [FakeProvider.make("groq", { errors: outage("groq", 1) })],
+        retry: { maxAttempts: 1 },
+        breaker: { failureThreshold: 1 },
+        onEvent: (event) => {
+          if (event._tag === "CircuitOpened" && restore !== undefined) Effect.runSync(restore("groq"))
+        }
+      })
+      restore = fuse.restore
+      const seen: Array<string> = []
+      yield* Effect.fork(Stream.runForEach(fuse.eventStream, ({ _tag }) => Effect.sync(() => seen.push(_tag))))
+      yield* begun
+
+      yield* Effect.exit(fuse.complete("hi"))
+      yield* begun
+
+      assert.deepStrictEqual(
+        seen.filter((tag) => tag.startsWith("Circuit")),
+        ["CircuitOpened", "CircuitClosed"]
+      )
     })
   )
 
@@ -207,6 +280,27 @@ describe("the stream of events", () => {
     })
   )
 
+  it.effect("what a reader has missed is counted at once, even if it never goes on", () =>
+    Effect.gen(function* () {
+      const hub = yield* EventHub.make(false)
+      let dropped = 0
+      hub.listen(
+        () => {},
+        (count) => {
+          dropped += count
+        }
+      )
+      yield* Effect.fork(Stream.runForEach(hub.events, () => Effect.never))
+      yield* begun
+      hub.tell(isolated(hub))
+      yield* begun
+
+      for (let n = 0; n < EventHub.bufferSize + 3; n++) hub.tell(isolated(hub))
+
+      assert.strictEqual(dropped, 3)
+    })
+  )
+
   it("a client's events are an async iterable, which ends when the client is closed", async () => {
     const client = FuseClient.make({ providers: [FakeProvider.make("groq")] })
     const seen: Array<string> = []
@@ -237,6 +331,41 @@ describe("the stream of events", () => {
     assert.isTrue((await events.next()).done)
     await client.close()
   })
+})
+
+/** An event, whichever. */
+const isolated = (hub: EventHub.EventHub): FuseEvent => ({
+  _tag: "CircuitIsolated",
+  at: hub.now(),
+  callId: undefined,
+  provider: "groq"
+})
+
+describe("who comes and goes while an event is told", () => {
+  it.effect("is told from the next event on, or no more at all", () =>
+    Effect.gen(function* () {
+      const hub = yield* EventHub.make(false)
+      const seen: Array<string> = []
+      const leave: { second?: () => void } = {}
+      let isFirst = true
+      hub.listen(() => {
+        if (isFirst) {
+          isFirst = false
+          // Told before the third listens, so it is none of its own.
+          hub.tell(isolated(hub))
+          hub.listen(() => seen.push("third"))
+          leave.second?.()
+        }
+        seen.push("first")
+      })
+      leave.second = hub.listen(() => seen.push("second"))
+
+      hub.tell(isolated(hub))
+      hub.tell(isolated(hub))
+
+      assert.deepStrictEqual(seen, ["first", "first", "first", "third"])
+    })
+  )
 })
 
 describe("the events of a call and its attempts", () => {

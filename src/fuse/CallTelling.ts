@@ -58,8 +58,11 @@ const endOf = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, LlmFuseError>
     return { _tag: "CallSucceeded", ...facts, provider, model, attempt, latency, timeToFirstToken, usage, cost }
   }
   const cost = Story.costOf(call)
-  return Option.match(Cause.failureOption(exit.cause), {
-    onNone: (): FuseEvent => ({ _tag: "CallInterrupted", ...facts, cost }),
-    onSome: (error): FuseEvent => ({ _tag: "CallFailed", ...facts, error, cost })
-  })
+  const { cause } = exit
+  const failure = Cause.failureOption(cause)
+  if (Option.isSome(failure)) return { _tag: "CallFailed", ...facts, error: failure.value, cost }
+  const defect = Cause.dieOption(cause)
+  return Option.isSome(defect)
+    ? { _tag: "CallDied", ...facts, error: defect.value, cost }
+    : { _tag: "CallInterrupted", ...facts, cost }
 }

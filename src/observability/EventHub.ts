@@ -1,5 +1,5 @@
 /** The way of an event to those who listen. */
-import { Chunk, DateTime, Effect, Either, Random, Stream } from "effect"
+import { Chunk, DateTime, Effect, Either, Predicate, Random, Stream } from "effect"
 import type { LlmFuseError } from "../model/LlmError.ts"
 import * as Discreet from "./Discreet.ts"
 import type { FuseEvent } from "./FuseEvent.ts"
@@ -21,13 +21,20 @@ export interface EventHub {
   readonly discreet: <E extends LlmFuseError>(error: E) => E
   /** Whether anybody listens. */
   readonly isHeard: () => boolean
-  /** Tells all listeners, at once and in order. What a listener throws is lost. */
+  /**
+   * Tells all listeners, at once and in one order: what a listener brings about while it is told is told to all of them
+   * afterwards. What a listener throws is lost, and so is the failure of a promise that it returns.
+   */
   readonly tell: (event: FuseEvent) => void
-  /** Adds a listener; what it gives back takes it away. `onDropped` is told how much a slow reader of `events` has missed. */
+  /**
+   * Adds a listener; what it gives back takes it away, at once. `onDropped` is told how much slow readers of `events` miss,
+   * as soon as they do.
+   */
   readonly listen: (listener: (event: FuseEvent) => void, onDropped?: (count: number) => void) => () => void
   /**
    * The events from the moment the stream is run. A reader that is slower than what happens holds nothing up: of what it
-   * has not taken, the oldest are dropped, and `EventsDropped` says how many.
+   * has not taken, the oldest are dropped, and `EventsDropped` says how many. One that comes in the middle of a call is told
+   * of that call in part.
    */
   readonly events: Stream.Stream<ObservedEvent>
   /** The wall time of an event. */
@@ -48,17 +55,29 @@ export const make = (capturesContent: boolean): Effect.Effect<EventHub> =>
     const prefix = own.toString(36).padStart(6, "0")
     let calls = 0
     let listeners: ReadonlyArray<Listener> = []
+    let isTelling = false
+    const untold: Array<Untold> = []
 
     const listen: EventHub["listen"] = (onEvent, onDropped) => {
-      const own = { onEvent, onDropped }
+      const own: Listener = { onEvent, onDropped, isGone: false }
       listeners = [...listeners, own]
       return () => {
+        own.isGone = true
         listeners = listeners.filter((it) => it !== own)
       }
     }
 
     const tellDropped = (count: number) => {
-      for (const { onDropped } of listeners) Either.try(() => onDropped?.(count))
+      for (const { onDropped } of listeners) harmless(() => onDropped?.(count))
+    }
+
+    const tellUntold = () => {
+      isTelling = true
+      for (let next = untold.shift(); next !== undefined; next = untold.shift()) {
+        const { event, to } = next
+        for (const listener of to) if (!listener.isGone) harmless(() => listener.onEvent(event))
+      }
+      isTelling = false
     }
 
     return {
@@ -66,8 +85,8 @@ export const make = (capturesContent: boolean): Effect.Effect<EventHub> =>
       capturesContent,
       discreet: (error) => (capturesContent ? error : Discreet.of(error)),
       tell: (event) => {
-        const told = capturesContent ? event : Discreet.event(event)
-        for (const { onEvent } of listeners) Either.try(() => onEvent(told))
+        untold.push({ event: capturesContent ? event : Discreet.event(event), to: listeners })
+        if (!isTelling) tellUntold()
       },
       listen,
       events: Stream.unwrapScoped(
@@ -90,6 +109,21 @@ export const make = (capturesContent: boolean): Effect.Effect<EventHub> =>
 interface Listener {
   readonly onEvent: (event: FuseEvent) => void
   readonly onDropped: ((count: number) => void) | undefined
+  isGone: boolean
+}
+
+/** An event, and who listened when it happened. */
+interface Untold {
+  readonly event: FuseEvent
+  readonly to: ReadonlyArray<Listener>
+}
+
+/** Runs a function of somebody else's. Its failure is lost, also if it is a promise that fails. */
+const harmless = (run: () => unknown): void => {
+  Either.try(() => {
+    const returned = run()
+    if (Predicate.isPromiseLike(returned)) returned.then(undefined, () => {})
+  })
 }
 
 /** A listener that keeps what its reader has not taken yet, up to a limit. */
@@ -103,12 +137,12 @@ const reader = (listen: EventHub["listen"], tellDropped: (count: number) => void
     if (waiting.length > bufferSize) {
       waiting.shift()
       dropped += 1
+      tellDropped(1)
     }
     wake?.()
   })
 
   const takeAll = (): Chunk.Chunk<ObservedEvent> => {
-    if (dropped > 0) tellDropped(dropped)
     const events: ReadonlyArray<ObservedEvent> =
       dropped === 0 ? waiting : [{ _tag: "EventsDropped", count: dropped }, ...waiting]
     waiting = []

@@ -19,7 +19,7 @@ interface FactOfCall extends Fact {
 /** What every fact of a provider's state tells. */
 interface FactOfProvider extends Fact {
   readonly provider: string
-  /** The call that brought it about; undefined where it was done by hand. */
+  /** The call that brought it about; undefined where it was done by hand, and for `RateLowered` and `RateRaised`. */
   readonly callId: string | undefined
 }
 
@@ -71,7 +71,7 @@ export interface AttemptFailed extends EndOfAttempt {
   readonly error: CandidateError
 }
 
-/** An attempt was ended because its call was: by the deadline, or by the caller. */
+/** An attempt was ended because its call was: by the deadline, by the caller, or by a defect. */
 export interface AttemptInterrupted extends EndOfAttempt {
   readonly _tag: "AttemptInterrupted"
 }
@@ -215,9 +215,18 @@ export interface CallFailed extends FactOfCall {
   readonly cost: number | undefined
 }
 
-/** A call was interrupted by its caller, or ended by a defect: neither success nor failure. */
+/** A call was interrupted by its caller: neither success nor failure. */
 export interface CallInterrupted extends FactOfCall {
   readonly _tag: "CallInterrupted"
+  /** What its attempts cost until then, in US dollars, as far as their prices are known. */
+  readonly cost: number | undefined
+}
+
+/** A defect ended a call: a bug in a provider, or in a function of the caller's. */
+export interface CallDied extends FactOfCall {
+  readonly _tag: "CallDied"
+  /** What kind of value the defect is, as `{ _tag }`; with `captureContent`, the defect itself. */
+  readonly error: unknown
   /** What its attempts cost until then, in US dollars, as far as their prices are known. */
   readonly cost: number | undefined
 }
@@ -247,3 +256,4 @@ export type FuseEvent =
   | CallSucceeded
   | CallFailed
   | CallInterrupted
+  | CallDied

@@ -11,9 +11,9 @@ interface Line {
 }
 
 /**
- * A listener that logs with the loggers and the minimum level of the program it is made in. Failed calls are errors, one
- * line each; transitions of circuits, failovers and fallbacks are warnings; everything else is for debugging. Lines hold
- * the id of the call and the provider, and nothing of prompts and answers.
+ * A listener that logs with the loggers and the minimum level of the program it is made in. Calls that failed or died of a
+ * defect are errors, one line each; transitions of circuits, failovers and fallbacks are warnings; everything else is for
+ * debugging. Lines hold the id of the call and the provider, and nothing of prompts and answers.
  */
 export const listener: Effect.Effect<(event: FuseEvent) => void> = Effect.map(Effect.runtime<never>(), (runtime) => {
   const minimum = Option.getOrElse(
@@ -31,6 +31,7 @@ export const listener: Effect.Effect<(event: FuseEvent) => void> = Effect.map(Ef
 const levelOf = (event: FuseEvent): LogLevel.LogLevel => {
   switch (event._tag) {
     case "CallFailed":
+    case "CallDied":
       return LogLevel.Error
     case "CircuitOpened":
     case "CircuitHalfOpened":
@@ -62,6 +63,12 @@ const lineOf = (event: FuseEvent, level: LogLevel.LogLevel): Line => ({
 
 /** What an error says; the hub has seen to it that it quotes nobody. */
 const saidBy = (error: unknown): string => (error instanceof Error ? error.message : Discreet.tagOf(error))
+
+/** The kind of a defect, and its words where the hub lets them through. */
+const defectIn = (defect: unknown): string => {
+  const kind = Discreet.tagOf(defect)
+  return defect instanceof Error ? `${kind}: ${defect.message}` : kind
+}
 
 const time = (duration: Duration.Duration): string => Duration.format(duration)
 
@@ -113,5 +120,7 @@ const wordsOf = (event: FuseEvent): string => {
       return `call failed: ${saidBy(event.error)}`
     case "CallInterrupted":
       return "call interrupted"
+    case "CallDied":
+      return `call died of a defect: ${defectIn(event.error)}`
   }
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, HashMap, Logger, LogLevel } from "effect"
-import { ContentPolicyError, LlmFuse } from "llmfuse"
+import { ContentPolicyError, LlmFuse, type Provider } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import { outage } from "../errors.ts"
 
@@ -10,9 +10,12 @@ interface Line {
   readonly annotations: Record<string, unknown>
 }
 
+/** A provider with a bug. */
+const broken: Provider.Provider = { name: "broken", complete: () => Effect.die(new TypeError("secret prompt")) }
+
 /** Asks once, with a logger that keeps its lines. */
 const logged = (
-  providers: ReadonlyArray<FakeProvider>,
+  providers: ReadonlyArray<FakeProvider | Provider.Provider>,
   options: { readonly logs?: boolean; readonly minimum?: LogLevel.LogLevel } = {}
 ) =>
   Effect.gen(function* () {
@@ -95,6 +98,18 @@ describe("logs", () => {
 
       assert.include(lines.at(-1)?.message, "groq: blocked by the content policy (response)")
       assert.notInclude(JSON.stringify(lines), "secret")
+    })
+  )
+
+  it.effect("name the kind of a defect that ended a call, as an error", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged([broken])
+
+      assert.deepStrictEqual(
+        lines.map(({ level, message }) => `${level} ${message}`),
+        ["ERROR call died of a defect: TypeError"]
+      )
+      assert.strictEqual(lines[0]?.annotations.error, "TypeError")
     })
   )
 
