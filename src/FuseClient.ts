@@ -137,9 +137,10 @@ export class FuseClient {
       if (signal?.aborted) return Promise.reject(signal.reason)
       if (runtime === undefined) return ready().then(() => run(effect, signal))
       service ??= Context.get(runtime.context, LlmFuse)
-      const fiber = Runtime.runFork(runtime, effect(service))
+      // As an exit: Effect logs what a fiber fails with, and the caller is told of it here.
+      const fiber = Runtime.runFork(runtime, Effect.exit(effect(service)))
       const ended = fiber.unsafePoll()
-      return ended === null ? settled(fiber, inFlight, signal) : fromExit(ended)
+      return ended === null ? settled(fiber, inFlight, signal) : fromExit(Exit.flatten(ended))
     }
 
     const open: Open = (opening, signal, endsQuietly = false) => {
@@ -282,7 +283,7 @@ const fromExit = <A>(exit: Exit.Exit<A, unknown>): Promise<A> =>
 
 /** The end of a fiber as a promise. An abort or a close rejects it at once and interrupts the fiber. */
 const settled = <A>(
-  fiber: Fiber.RuntimeFiber<A, unknown>,
+  fiber: Fiber.RuntimeFiber<Exit.Exit<A, unknown>>,
   inFlight: Set<(reason: unknown) => void>,
   signal: AbortSignal | undefined
 ): Promise<A> =>
@@ -299,8 +300,9 @@ const settled = <A>(
     }
     inFlight.add(stopWith)
     signal?.addEventListener("abort", onAbort)
-    fiber.addObserver((exit) => {
+    fiber.addObserver((ended) => {
       leave()
+      const exit = Exit.flatten(ended)
       if (Exit.isSuccess(exit)) resolve(exit.value)
       else reject(Cause.squash(exit.cause))
     })

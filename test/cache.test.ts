@@ -163,6 +163,26 @@ describe("cache", () => {
     })
   )
 
+  it.effect("the events of who has left end when those who still wait have their answer", () =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [numbered({ latency: "3 seconds" })], cache })
+      const first = yield* Effect.fork(fuse.complete("hi", { tag: "first" }))
+      const second = yield* Effect.fork(fuse.complete("hi", { tag: "second" }))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(first)
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(second)
+
+      const id = fuse.events.find((event) => event._tag === "CallStarted" && event.tag === "first")?.callId
+      assert.deepStrictEqual(tagsOf(fuse.events.filter(({ callId }) => callId === id)), [
+        "CallStarted",
+        "AttemptStarted",
+        "AttemptSucceeded",
+        "CallInterrupted"
+      ])
+    })
+  )
+
   it.effect("calls share a request where all of them hedge too", () =>
     Effect.gen(function* () {
       const groq = numbered({ latency: "1 second" })

@@ -22,15 +22,18 @@ export const open = <A>(
   { signal, inFlight, endsQuietly }: Stops
 ): Source<A> => {
   const scope = Effect.runSync(Scope.make())
-  let pulling: Fiber.RuntimeFiber<Chunk.Chunk<A>, Option.Option<unknown>> | undefined
+  let pulling: Fiber.RuntimeFiber<Exit.Exit<Chunk.Chunk<A>, Option.Option<unknown>>> | undefined
   let settle: ((end: Promise<undefined>) => void) | undefined
   let closing: Promise<void> | undefined
   let stoppedBy: { readonly reason: unknown } | undefined
 
-  let pull = Effect.flatMap(Scope.extend(opening, scope), (next) => {
-    pull = next
-    return next
-  })
+  // As exits: Effect logs what a fiber fails with, and the end of a stream is none of that.
+  let pull = Effect.exit(
+    Effect.flatMap(Scope.extend(opening, scope), (next) => {
+      pull = Effect.exit(next)
+      return next
+    })
+  )
 
   const close = (): Promise<void> => {
     closing ??= (() => {
@@ -70,9 +73,10 @@ export const open = <A>(
         : new Promise((resolve, reject) => {
             settle = resolve
             pulling = Runtime.runFork(runtime, pull)
-            pulling.addObserver((exit) => {
+            pulling.addObserver((pulled) => {
               settle = undefined
               if (closing !== undefined) return
+              const exit = Exit.flatten(pulled)
               if (Exit.isSuccess(exit)) return resolve(exit.value)
               close()
               const reason = Cause.squash(exit.cause)

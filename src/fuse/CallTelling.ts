@@ -1,5 +1,5 @@
 /** The beginning and the end of a call, for those who listen. */
-import { Cause, Effect, Either, Exit, Option } from "effect"
+import { Cause, Effect, Either, Exit, FiberId, Option } from "effect"
 import type { LlmFuseError } from "../model/LlmError.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
 import type { Asked } from "../observability/SpanFacts.ts"
@@ -9,13 +9,47 @@ import type { CheckedCall } from "./CallCheck.ts"
 import type { Answering, Told } from "./Conversation.ts"
 import * as Story from "./Story.ts"
 
-/** Tells that a call begins, and how it ends. */
+/** Tells that a call begins, and how it ends: when nothing happens any more in its name. */
 export const told = <A extends Told>(call: Call.Call, running: Answering<A>): Answering<A> =>
   Effect.uninterruptibleMask((restore) => {
-    const { operation, tag } = call
-    call.hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
-    return Effect.onExit(restore(running), (exit) => Effect.sync(() => call.hub.tell(endOf(call, exit))))
+    tellStart(call)
+    return Effect.onExit(restore(running), (exit) =>
+      Effect.sync(() => {
+        if (call.isShared) call.onShared = () => tellEnd(call, exit)
+        else tellEnd(call, exit)
+      })
+    )
   })
+
+/**
+ * What a call does for others too, who may go on waiting when it is left: its end is then told after theirs. Where it
+ * was left before this begins, it begins once more, with another id.
+ */
+export const shared = <A, E>(call: Call.Call, running: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.uninterruptibleMask((restore) => {
+    call.isShared = true
+    if (call.isOver) {
+      call.id = undefined
+      tellStart(call)
+      call.onShared = () => tellEnd(call, Exit.interrupt(FiberId.none))
+    }
+    return Effect.onExit(restore(running), () =>
+      Effect.sync(() => {
+        call.isShared = false
+        call.onShared?.()
+      })
+    )
+  })
+
+const tellStart = (call: Call.Call): void => {
+  const { operation, tag } = call
+  call.hub.tell({ _tag: "CallStarted", ...Call.factsOf(call), operation, tag })
+}
+
+const tellEnd = <A extends Told>(call: Call.Call, exit: Exit.Exit<A, LlmFuseError>): void => {
+  call.isOver = true
+  call.hub.tell(endOf(call, exit))
+}
 
 /** Gives up what is under way when nobody waits for it any more. */
 export const brokenOff = <A>(call: Call.Call, running: Answering<A>): Answering<A> =>

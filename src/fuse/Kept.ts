@@ -9,6 +9,7 @@ import { cacheKey } from "./CacheKey.ts"
 import type { CacheOptions } from "./CacheOptions.ts"
 import * as CacheRule from "./CacheRule.ts"
 import * as Call from "./Call.ts"
+import * as CallTelling from "./CallTelling.ts"
 import * as Chat from "./Chat.ts"
 import type { Answering, Conversation } from "./Conversation.ts"
 import type { Member } from "./Member.ts"
@@ -74,7 +75,7 @@ const fromCache =
     let own: A | undefined
     const run = Effect.suspend(() => {
       hasRun = true
-      return Effect.mapBoth(running, {
+      const answered = Effect.mapBoth(running, {
         onFailure: (error) => {
           if (call.stream?.isCommitted) halfSaid.add(error)
           return error
@@ -86,6 +87,7 @@ const fromCache =
           return { ...kept, attempts: [] }
         }
       })
+      return CallTelling.shared(call, answered)
     })
 
     const served: Effect.Effect<Cache.Served<ChatResponse, LlmFuseError>, LlmFuseError> = Effect.catchTag(
@@ -99,8 +101,9 @@ const fromCache =
       if (source === "miss" && own !== undefined) return Effect.succeed(own)
       const latency = Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis)))
       const isStale = source === "stale"
-      const kept = CacheRule.servedFromCache(value, latency)
-      const response = isStale ? { ...kept, attempts: call.attempts, stale: true } : kept
+      const response = isStale
+        ? CacheRule.servedStale(value, latency, call)
+        : CacheRule.servedFromCache(value, latency)
       const { provider } = response
       return Either.match(accept(response), {
         // What was kept for the same schema fits it; what a foreign store holds may not, and is then no answer.

@@ -37,9 +37,10 @@ export const endedBy =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
     Effect.flatMap(Effect.runtime<R>(), (runtime) =>
       Effect.uninterruptibleMask((restore) => {
-        const attempt = Runtime.runFork(runtime, effect)
+        // As an exit: Effect logs what a fiber fails with, and an attempt that fails is nothing unhandled.
+        const attempt = Runtime.runFork(runtime, Effect.exit(effect))
         const ended = attempt.unsafePoll()
-        if (ended !== null) return ended
+        if (ended !== null) return Exit.flatten(ended)
         let stop: (() => void) | undefined
         const first = Effect.async<A, E | E2>((resume) => {
           stop = limit(runtime)((error) => {
@@ -49,7 +50,7 @@ export const endedBy =
           })
           attempt.addObserver((exit) => {
             stop?.()
-            resume(exit)
+            resume(Exit.flatten(exit))
           })
         })
         return Effect.onInterrupt(restore(first), () => {

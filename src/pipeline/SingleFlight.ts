@@ -34,7 +34,7 @@ interface State<A, E> {
   readonly landed: Deferred.Deferred<A, E>
   waiters: number
   hasLanded: boolean
-  fiber: Fiber.RuntimeFiber<A, E> | undefined
+  fiber: Fiber.RuntimeFiber<Exit.Exit<A, E>> | undefined
 }
 
 /** Flights of its own. */
@@ -67,12 +67,12 @@ export const make = <A, E>(): SingleFlight<A, E> => {
       land: (answer) => land(state, Exit.succeed(answer)),
       isCurrent: () => isCurrent(key, state)
     }
-    const running = Effect.interruptible(Effect.suspend(() => run(flight)))
+    const running = Effect.interruptible(Effect.exit(Effect.suspend(() => run(flight))))
     return Effect.map(Effect.forkDaemon(running), (fiber) => {
       state.fiber = fiber
       fiber.addObserver((exit) => {
         release(key, state)
-        land(state, exit)
+        land(state, Exit.flatten(exit))
       })
     })
   }
