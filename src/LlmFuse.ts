@@ -109,8 +109,8 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
     const hub = yield* EventHub.make(resolved.captureContent)
     if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
     if (resolved.logs) hub.listen(yield* Logs.listener)
-    if (resolved.metrics) {
-      const count = Metrics.listener({ modelOf: (name) => members.get(name)?.provider.model })
+    if (resolved.metrics !== undefined) {
+      const count = Metrics.listener({ ...resolved.metrics, modelOf: (name) => members.get(name)?.provider.model })
       hub.listen(count, (dropped) => count({ _tag: "EventsDropped", count: dropped }))
     }
     const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache)
@@ -125,6 +125,7 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
       }
       members.set(provider.name, yield* Member.make(provider, resolved, hub))
     }
+    if (resolved.metrics !== undefined) yield* Metrics.begin([...members.keys()], resolved.metrics)
     const account = FuseOptions.accountOf(
       resolved,
       [...members.values()].map(({ provider }) => provider)

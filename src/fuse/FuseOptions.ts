@@ -5,6 +5,7 @@ import * as OptionCheck from "../model/OptionCheck.ts"
 import { none as noPrices, type Pricing } from "../model/Pricing.ts"
 import { shared as builtIn } from "../observability/BuiltInPrices.ts"
 import type { FuseEvent } from "../observability/FuseEvent.ts"
+import * as MetricsOptions from "../observability/MetricsOptions.ts"
 import type * as CircuitBreaker from "../pipeline/CircuitBreaker.ts"
 import type * as RetryBudget from "../pipeline/RetryBudget.ts"
 import * as RetryPolicy from "../pipeline/RetryPolicy.ts"
@@ -74,9 +75,10 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
   readonly failover?: FailoverPolicy.FailoverPolicy | undefined
   /**
    * Whether what happens is counted too, in Effect's metrics, by the names of OpenTelemetry's GenAI conventions where they
-   * exist: `gen_ai.client.operation.duration`, `llmfuse.attempts`, ... Default: false.
+   * exist: `gen_ai.client.operation.duration`, `llmfuse.attempts`, ... `{ labels }`: yes, with labels of your own on every
+   * value. Default: false.
    */
-  readonly metrics?: boolean | undefined
+  readonly metrics?: boolean | MetricsOptions.MetricsOptions | undefined
   /** Whether what happens is logged too, with Effect's logger: failed calls as errors, failovers and circuits as warnings. Default: false. */
   readonly logs?: boolean | undefined
   /**
@@ -136,7 +138,8 @@ export interface Resolved {
   readonly recovery: Recovery
   readonly failover: FailoverPolicy.FailoverPolicy
   readonly logs: boolean
-  readonly metrics: boolean
+  /** `undefined`: nothing is counted. */
+  readonly metrics: MetricsOptions.MetricsOptions | undefined
   readonly captureContent: boolean
   readonly onEvent: ((event: FuseEvent) => void) | undefined
 }
@@ -213,7 +216,7 @@ export const resolve = (options: Options): Effect.Effect<Resolved, ConfigError.C
       cache: options.cache,
       pricing: options.pricing ?? ofVendors,
       maxCost: options.maxCost === undefined ? undefined : yield* OptionCheck.positive("maxCost", options.maxCost),
-      metrics: yield* OptionCheck.oneOf("metrics", options.metrics ?? false, [true, false]),
+      metrics: yield* MetricsOptions.resolve("metrics", options.metrics ?? false),
       breaker: options.breaker ?? {},
       limits: yield* Limits.check(options.limits ?? {}, "limits"),
       timeouts,

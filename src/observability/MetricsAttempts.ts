@@ -11,7 +11,8 @@ import type {
   Throttled
 } from "./FuseEvent.ts"
 import { seconds } from "./MetricsCourse.ts"
-import { type Instruments, other } from "./MetricsInstrument.ts"
+import type { Instruments } from "./MetricsInstrument.ts"
+import * as Names from "./MetricsNames.ts"
 
 /** So many models have a name in labels; those beyond are called `other`. */
 export const modelLimit = 100
@@ -25,7 +26,9 @@ export const make = (
   modelOf: (provider: string) => string | undefined,
   operationOf: (callId: string) => Operation | undefined
 ): ((event: FuseEvent) => void) => {
-  const nameOf = modelNames()
+  const bounded = Names.atMost(modelLimit)
+  /** A model that did not say its name has none. */
+  const nameOf = (model: string | undefined) => (model === undefined || model === "" ? undefined : bounded(model))
 
   /** The models' labels: the one that was asked for, and the one that answered, which only an answer tells. */
   const modelsOf = (event: Ended) =>
@@ -85,15 +88,3 @@ const statusOf = ({ statusCode }: CandidateError): string | undefined =>
   statusCode !== undefined && Number.isInteger(statusCode) && statusCode >= 100 && statusCode <= 599
     ? String(statusCode)
     : undefined
-
-/** Names of models for labels, as many as there may be. A model that did not say its name has none. */
-const modelNames = () => {
-  const known = new Set<string>()
-  return (model: string | undefined): string | undefined => {
-    if (model === undefined || model === "") return undefined
-    if (known.has(model)) return model
-    if (known.size >= modelLimit) return other
-    known.add(model)
-    return model
-  }
-}

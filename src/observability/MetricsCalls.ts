@@ -1,7 +1,11 @@
 /** Counts calls, from their beginning to their end. */
-import type { CallFailed, CallInterrupted, CallSucceeded, FuseEvent, Operation } from "./FuseEvent.ts"
+import type { CallDied, CallFailed, CallInterrupted, CallSucceeded, FuseEvent, Operation } from "./FuseEvent.ts"
 import * as Course from "./MetricsCourse.ts"
 import type { Instruments } from "./MetricsInstrument.ts"
+import * as Names from "./MetricsNames.ts"
+
+/** So many kinds of defects have a name in labels; those beyond are called `other`. */
+export const defectLimit = 20
 
 /** What is known of calls under way. */
 export interface Calls {
@@ -11,10 +15,13 @@ export interface Calls {
   readonly operationOf: (callId: string) => Operation | undefined
 }
 
+type Unanswered = CallFailed | CallInterrupted | CallDied
+
 /** Counts into the instruments, and holds something of a call only until its end is told. */
 export const make = (instruments: Instruments): Calls => {
   /** What was begun while this listens. */
   const courses = new Map<string, Course.Course>()
+  const boundedDefect = Names.atMost(defectLimit)
 
   const callSucceeded = (event: CallSucceeded) => {
     const course = courses.get(event.callId)
@@ -24,11 +31,9 @@ export const make = (instruments: Instruments): Calls => {
     instruments.callDuration(Course.seconds(event.latency), course?.operation, "success", path)
   }
 
-  const callEnded = (event: CallFailed | CallInterrupted) => {
+  const callEnded = (event: Unanswered, outcome: string, type?: string) => {
     const course = courses.get(event.callId)
     courses.delete(event.callId)
-    const [outcome, type] =
-      event._tag === "CallFailed" ? (["failure", event.error._tag] as const) : (["interrupted", undefined] as const)
     instruments.calls(1, course?.operation, outcome, type)
     if (course === undefined) return
     instruments.callDuration(Course.secondsSince(course.startMillis, event), course.operation, outcome, course.path)
@@ -39,7 +44,7 @@ export const make = (instruments: Instruments): Calls => {
     if (course !== undefined) course.path = path
   }
 
-  const attempted = (callId: string, provider: string) => {
+  const asked = (callId: string, provider: string) => {
     const course = courses.get(callId)
     if (course !== undefined) course.first ??= provider
   }
@@ -51,7 +56,10 @@ export const make = (instruments: Instruments): Calls => {
         case "CallStarted":
           return void courses.set(event.callId, Course.begin(event))
         case "AttemptStarted":
-          return attempted(event.callId, event.provider)
+          return asked(event.callId, event.provider)
+        case "Hedged":
+          // The first may still be in line.
+          return asked(event.callId, event.from)
         case "FailedOver":
           return wentBy(event.callId, "failover")
         case "ServedFromCache":
@@ -61,8 +69,11 @@ export const make = (instruments: Instruments): Calls => {
         case "CallSucceeded":
           return callSucceeded(event)
         case "CallFailed":
+          return callEnded(event, "failure", event.error._tag)
+        case "CallDied":
+          return callEnded(event, "defect", boundedDefect(Names.ofDefect(event.error)))
         case "CallInterrupted":
-          return callEnded(event)
+          return callEnded(event, "interrupted")
       }
     }
   }

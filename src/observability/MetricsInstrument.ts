@@ -1,21 +1,23 @@
 /** A metric that is updated at once and cheaply: what its labels are looked up by is kept. */
-import { Metric, MetricBoundaries, MetricLabel, Record } from "effect"
+import { GlobalValue, Metric, MetricBoundaries, MetricLabel, Record } from "effect"
 import { catalogue, type Definition } from "./MetricsCatalogue.ts"
+import { entriesOf, type Labels, unitLabel } from "./MetricsLabels.ts"
+import { other } from "./MetricsNames.ts"
 
 /** Takes a value in, with the values of the labels in their order; an absent one is left out. */
-export type Instrument = (value: number, ...labels: ReadonlyArray<string | undefined>) => void
+export interface Instrument {
+  (value: number, ...labels: LabelValues): void
+  /** Whether there is a value with these labels, or among those beyond the limit. */
+  readonly has: (...labels: LabelValues) => boolean
+}
+
+type LabelValues = ReadonlyArray<string | undefined>
 
 /** The instruments of all metrics. */
 export type Instruments = Readonly<Record<keyof typeof catalogue, Instrument>>
 
-/** So many combinations of labels has a metric at most; what comes later is counted together as `other`. */
+/** So many combinations of labels has a metric at most beside the fixed ones; what comes later is counted as `other`. */
 export const seriesLimit = 1000
-
-/** What stands for all that is beyond a limit. */
-export const other = "other"
-
-/** The label that holds a metric's unit, where Effect's bridge to OpenTelemetry looks for it. */
-export const unitLabel = "unit"
 
 type Updated = Pick<Metric.Metric<unknown, number, unknown>, "unsafeUpdate">
 
@@ -33,7 +35,7 @@ export const make = (definition: Definition, fixed: ReadonlyArray<MetricLabel.Me
   let count = 0
   let overflow: ((value: number) => void) | undefined
 
-  const updateOf = (values: ReadonlyArray<string | undefined>): ((value: number) => void) => {
+  const updateOf = (values: LabelValues): ((value: number) => void) => {
     const own = definition.labels.flatMap((key, index) => {
       const value = values[index]
       return value === undefined ? [] : [MetricLabel.make(key, value)]
@@ -43,29 +45,52 @@ export const make = (definition: Definition, fixed: ReadonlyArray<MetricLabel.Me
     return (value) => metric.unsafeUpdate(value, labels)
   }
 
-  return (value, ...labels) => {
-    if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) return
+  const knownUpdate = (labels: LabelValues) => {
     let node: Node | undefined = root
     for (let index = 0; index < labels.length && node !== undefined; index += 1) node = node.next.get(labels[index])
-    if (node?.update !== undefined) return node.update(value)
-    if (count < seriesLimit) {
-      count += 1
-      const update = updateOf(labels)
-      grow(root, labels).update = update
-      return update(value)
-    }
-    overflow ??= updateOf(definition.labels.map(() => other))
-    overflow(value)
+    return node?.update
   }
+
+  const newUpdate = (labels: LabelValues) => {
+    if (count >= seriesLimit) {
+      overflow ??= updateOf(definition.labels.map(() => other))
+      return overflow
+    }
+    count += 1
+    const update = updateOf(labels)
+    grow(root, labels).update = update
+    return update
+  }
+
+  const take = (value: number, ...labels: LabelValues): void => {
+    if (value >= 0 && value < Number.POSITIVE_INFINITY) (knownUpdate(labels) ?? newUpdate(labels))(value)
+  }
+
+  return Object.assign(take, {
+    has: (...labels: LabelValues) => knownUpdate(labels) !== undefined || overflow !== undefined
+  })
 }
 
-/** The instruments of all metrics. `fixed` labels go with every value. */
-export const makeAll = (fixed: Readonly<Record<string, string>>): Instruments => {
-  const labels = Object.entries(fixed).map(([key, value]) => MetricLabel.make(key, value))
-  return Record.map(catalogue, (definition: Definition) => make(definition, labels))
+const all = new Map<string, Instruments>()
+
+/**
+ * The instruments of all metrics. `fixed` labels go with every value; who has the same ones shares the instruments, and
+ * with them the values and the limit of their number.
+ */
+export const shared = (fixed: Labels): Instruments => {
+  const entries = entriesOf(fixed)
+  const key = JSON.stringify(entries)
+  const labels = entries.map(([name, value]) => MetricLabel.make(name, value))
+  const instruments = all.get(key) ?? Record.map(catalogue, (definition: Definition) => make(definition, labels))
+  all.set(key, instruments)
+  return instruments
 }
 
-const metricOf = (definition: Definition): Updated => {
+/** One for the process: Effect would take another one with equal boundaries for another metric of the same name. */
+const metricOf = (definition: Definition): Updated =>
+  GlobalValue.globalValue(`llmfuse/metrics/${definition.name}`, () => newMetric(definition))
+
+const newMetric = (definition: Definition): Updated => {
   const { name, description } = definition
   switch (definition.kind) {
     case "counter":
@@ -79,7 +104,7 @@ const metricOf = (definition: Definition): Updated => {
 
 const newNode = (): Node => ({ next: new Map(), update: undefined })
 
-const grow = (root: Node, labels: ReadonlyArray<string | undefined>): Node =>
+const grow = (root: Node, labels: LabelValues): Node =>
   labels.reduce((node, label) => {
     const next = node.next.get(label) ?? newNode()
     node.next.set(label, next)

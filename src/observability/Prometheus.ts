@@ -1,7 +1,7 @@
 /** Our metrics as Prometheus reads them: what to answer when it asks for `/metrics`. */
 import { Effect, Metric, type MetricLabel, type MetricPair, MetricState } from "effect"
 import { byName, type Definition } from "./MetricsCatalogue.ts"
-import { unitLabel } from "./MetricsInstrument.ts"
+import { unitLabel } from "./MetricsLabels.ts"
 import { type Family, nameOf, numberText, render, type Sample } from "./PrometheusText.ts"
 
 /** The content type of the text. */

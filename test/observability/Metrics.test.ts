@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Fiber, TestClock, TestContext } from "effect"
+import { DateTime, Duration, Effect, Exit, Fiber, Scope, TestClock, TestContext } from "effect"
 import * as fc from "fast-check"
 import {
   type Attempt,
@@ -157,6 +157,27 @@ describe("the metrics of an outage", () => {
     })
   )
 
+  it.effect("tell that a hedge answered while the first provider was in line for its limits", () =>
+    Effect.gen(function* () {
+      const fuse = yield* measured({
+        providers: [
+          FakeProvider.make("busy", { limits: { requestsPerMinute: 1, burst: 1, maxWait: "1 hour" } }),
+          FakeProvider.make("free", { latency: "1 second" })
+        ],
+        hedge: { delay: "2 seconds" }
+      })
+
+      yield* fuse.complete("hi")
+      const { provider } = yield* fuse.ask("hi")
+
+      assert.strictEqual(provider, "free")
+      assert.deepStrictEqual(fuse.series("llmfuse.call.duration"), {
+        "llmfuse.call.duration{operation=complete,outcome=success,path=primary}": 1,
+        "llmfuse.call.duration{operation=complete,outcome=success,path=hedge}": 1
+      })
+    })
+  )
+
   it.effect("count a kept answer, and none of its tokens", () =>
     Effect.gen(function* () {
       const fuse = yield* measured({ providers: [FakeProvider.make("groq", { reply })], cache: { ttl: "1 hour" } })
@@ -251,6 +272,209 @@ describe("the metrics of an outage", () => {
       const [[key, count] = []] = Object.entries(fuse.series("llmfuse.stream.restarts"))
       assert.include(key, "from=groq,to=gemini")
       assert.strictEqual(count, 1)
+    })
+  )
+})
+
+describe("a retry", () => {
+  const retry = { maxAttempts: 2, baseDelay: "1 second", jitter: "none" } as const
+
+  it.effect("is counted when it is sent, with the failure that it repeats", () =>
+    Effect.gen(function* () {
+      const groq = FakeProvider.make("groq", { errors: [overloaded("groq"), rateLimited("groq", "1 second")] })
+      const fuse = yield* measured({ providers: [groq], retry: { ...retry, maxAttempts: 3 } })
+      const fiber = yield* Effect.fork(fuse.complete("hi"))
+      yield* TestClock.adjust("500 millis")
+      const early = fuse.series("llmfuse.retries")
+
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+
+      assert.deepStrictEqual(early, {})
+      assert.deepStrictEqual(fuse.series("llmfuse.retries"), {
+        "llmfuse.retries{error.type=OverloadedError,provider=groq}": 1,
+        "llmfuse.retries{error.type=RateLimitError,provider=groq}": 1
+      })
+    })
+  )
+
+  const isPlanned = ({ _tag }: FuseEvent) => _tag === "RetryScheduled"
+
+  it.effect("that our own limits, another call's circuit or the call's end overtake is none", () =>
+    Effect.gen(function* () {
+      const limited = yield* measured({
+        providers: [FakeProvider.make("groq", { errors: outage("groq", 1) })],
+        limits: { requestsPerMinute: 1, burst: 1, maxWait: "1 second" },
+        retry
+      })
+      const opened = yield* measured({
+        providers: [FakeProvider.make("groq", { errors: outage("groq", 1) }), FakeProvider.make("gemini")],
+        retry
+      })
+      const ended = yield* measured({
+        providers: [FakeProvider.make("groq", { errors: outage("groq", 1) })],
+        retry: { ...retry, baseDelay: "10 seconds" }
+      })
+
+      yield* Effect.exit(limited.ask("hi"))
+      const waiting = yield* Effect.fork(opened.complete("hi"))
+      yield* TestClock.adjust("500 millis")
+      yield* opened.isolate("groq")
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(waiting)
+      const cut = yield* Effect.fork(ended.complete("hi"))
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.interrupt(cut)
+
+      for (const { told, series } of [limited, opened, ended]) {
+        assert.isTrue(told.some(isPlanned))
+        assert.deepStrictEqual(series("llmfuse.retries"), {})
+      }
+    })
+  )
+
+  it.effect("is not what the next batch of vectors begins", () =>
+    Effect.gen(function* () {
+      let answers = 0
+      const groq = FakeProvider.make("groq", {
+        errors: [overloaded("groq")],
+        embed: ({ input }) => {
+          answers += 1
+          return { embeddings: input.map(() => [1]) }
+        },
+        embeddingSpace: "one",
+        maxEmbeddingInputs: 1
+      })
+      const gemini = FakeProvider.make("gemini", {
+        embed: ({ input }) => ({ embeddings: input.map(() => [1]) }),
+        embeddingSpace: "one",
+        latency: "1 second"
+      })
+      const fuse = yield* measured({
+        providers: [groq, gemini],
+        retry: { ...retry, baseDelay: "10 seconds", maxDelay: "10 seconds" },
+        hedge: { delay: "2 seconds" }
+      })
+
+      const fiber = yield* Effect.fork(fuse.embed(["a", "b", "c"]))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+
+      assert.isTrue(fuse.told.some(isPlanned))
+      assert.strictEqual(answers, 2)
+      assert.deepStrictEqual(fuse.series("llmfuse.retries"), {})
+    })
+  )
+})
+
+describe("a call that a defect ends", () => {
+  const at = DateTime.unsafeMake(0)
+  const died = (callId: string, error: unknown): ObservedEvent => ({
+    _tag: "CallDied",
+    at: DateTime.unsafeMake(2000),
+    callId,
+    error,
+    cost: undefined
+  })
+
+  it.effect("is counted as such, with the kind of defect", () =>
+    Effect.gen(function* () {
+      const broken = {
+        name: "groq",
+        complete: () => Effect.delay(Effect.die(new RangeError("secret")), "2 seconds")
+      }
+      const fuse = yield* measured({ providers: [broken] })
+
+      yield* Effect.exit(fuse.ask("hi"))
+
+      assert.deepStrictEqual(fuse.series("llmfuse.calls"), {
+        "llmfuse.calls{error.type=RangeError,operation=complete,outcome=defect}": 1
+      })
+      assert.deepStrictEqual(fuse.series("llmfuse.call.duration"), {
+        "llmfuse.call.duration{operation=complete,outcome=defect,path=primary}": 1
+      })
+      assert.strictEqual(sumOf(fuse.label, "llmfuse.call.duration"), 2)
+    })
+  )
+
+  it("and is forgotten", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+    count({ _tag: "CallStarted", at, callId: "a", operation: "embed", tag: undefined })
+    count(died("a", new TypeError()))
+
+    count({ _tag: "CallInterrupted", at, callId: "a", cost: undefined })
+
+    assert.deepStrictEqual(named(seriesOf(label), "llmfuse.calls"), {
+      "llmfuse.calls{error.type=TypeError,operation=embed,outcome=defect}": 1,
+      "llmfuse.calls{outcome=interrupted}": 1
+    })
+  })
+
+  it("has twenty kinds at most, and no texts", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+    const unreadable = {
+      get _tag() {
+        throw new Error("unreadable")
+      }
+    }
+
+    for (const error of [{ _tag: "a prompt" }, { _tag: "x".repeat(65) }, { _tag: "" }, unreadable, "text"]) {
+      count(died("a", error))
+    }
+    for (let index = 0; index < 30; index += 1) count(died("a", { _tag: `Defect${index}` }))
+
+    const series = named(seriesOf(label), "llmfuse.calls")
+    assert.strictEqual(series["llmfuse.calls{error.type=string,outcome=defect}"], 1)
+    // One of the twenty is `other` itself.
+    assert.strictEqual(Object.keys(series).length, 20)
+    assert.strictEqual(series["llmfuse.calls{error.type=other,outcome=defect}"], 4 + 30 - 18)
+  })
+})
+
+describe("the state of a circuit", () => {
+  const at = DateTime.unsafeMake(0)
+  const call = { at, callId: "a", provider: "groq" }
+  const started = { _tag: "AttemptStarted", ...call, attempt: 1, waited: Duration.zero } as const
+  const opened = { _tag: "CircuitOpened", ...call, openUntil: at, reason: "failures", error: undefined } as const
+  const stateOf = (label: { readonly run: string }) =>
+    seriesOf(label).get("llmfuse.circuit.state{provider=groq}") ?? "none"
+
+  it("is not set back by another service's first attempt at a provider of that name", () => {
+    const label = ownLabel()
+    const count = Metrics.listener({ labels: label })
+    count(started)
+    const first = stateOf(label)
+    count(opened as never)
+
+    Metrics.listener({ labels: label })(started)
+
+    assert.deepStrictEqual([first, stateOf(label)], [0, 2])
+  })
+
+  it.effect("is shown for what was never asked, and left alone while another service has it", () =>
+    Effect.gen(function* () {
+      const label = ownLabel()
+      const begin = Metrics.begin(["groq"], { labels: label })
+      const states: Array<number | string> = []
+
+      const first = yield* Scope.make()
+      yield* Scope.extend(begin, first)
+      states.push(stateOf(label))
+      Metrics.listener({ labels: label })(opened as never)
+      const second = yield* Scope.make()
+      yield* Scope.extend(begin, second)
+      states.push(stateOf(label))
+      yield* Scope.close(first, Exit.void)
+      yield* Effect.scoped(begin)
+      states.push(stateOf(label))
+      yield* Scope.close(second, Exit.void)
+      // Nobody is left whose circuit is open.
+      yield* Effect.scoped(begin)
+      states.push(stateOf(label))
+
+      assert.deepStrictEqual(states, [0, 2, 2, 0])
     })
   )
 })
@@ -394,6 +618,7 @@ describe("counters and random events", () => {
     new CostLimitError({ provider: "groq", maxCost: 1, spent: 1 })
   )
   const throttled = fc.constant(new ThrottledError({ provider: "groq", wait: duration }))
+  const defect = fc.constantFrom({ _tag: "TypeError" }, { _tag: "Defect" })
   const provider = fc.constantFrom("groq", "gemini")
   const callId = fc.constantFrom("a", "b", "c")
   const call = { at: fc.constant(at), callId }
@@ -438,6 +663,7 @@ describe("counters and random events", () => {
     of("CallSucceeded", { ...ofAttempt, model, latency: fc.constant(duration), usage: fc.constant(undefined), cost }),
     of("CallFailed", { ...call, error, cost }),
     of("CallInterrupted", { ...call, cost }),
+    of("CallDied", { ...call, error: defect, cost }),
     of("EventsDropped", { count: fc.integer({ min: 1, max: 9 }) })
   )
 
@@ -503,6 +729,39 @@ describe("labels", () => {
     const series = named(seriesOf(label), "llmfuse.hedges")
     assert.strictEqual(Object.keys(series).length, 1001)
     assert.strictEqual(series["llmfuse.hedges{from=other,to=other}"], 500)
+  })
+
+  it("are bounded also where names of providers are made up, and for all services that share them", () => {
+    const label = ownLabel()
+    const error = overloaded("groq")
+
+    for (let index = 0; index < 1500; index += 1) {
+      const arrow = { at, callId: "a", from: `from-${index}`, to: "to", error }
+      const count = Metrics.listener({ labels: label })
+      count({ _tag: "StreamRestarted", ...arrow })
+      count({ _tag: "FailedOver", ...arrow })
+      count({ ...succeeded, provider: `name-${index}`, cost: 1 })
+      count({ _tag: "AttemptStarted", at, callId: "a", provider: `name-${index}`, attempt: 1, waited: Duration.zero })
+    }
+
+    for (const name of ["stream.restarts", "failovers", "attempts", "cost", "circuit.state"]) {
+      const series = Object.entries(named(seriesOf(label), `llmfuse.${name}`))
+      assert.strictEqual(series.length, 1001, name)
+      if (name === "circuit.state") continue
+      assert.strictEqual(sum(series.map(([, value]) => value)), 1500, name)
+    }
+  })
+
+  it("are the same in whatever order they are given", () => {
+    const { run } = ownLabel()
+    for (const labels of [
+      { a: "1", run },
+      { run, a: "1" }
+    ]) {
+      Metrics.listener({ labels })({ _tag: "EventsDropped", count: 1 })
+    }
+
+    assert.deepStrictEqual([...seriesOf({ run })], [["llmfuse.events.dropped{a=1}", 2]])
   })
 
   it.effect("hold no id, prompt, answer, key or tag", () =>

@@ -38,6 +38,7 @@ export const everything = (provider: string): ReadonlyArray<ObservedEvent> => {
     ...began("b"),
     { _tag: "AttemptFailed", ...end, ...call, provider, error },
     { _tag: "RetryScheduled", ...call, provider, attempt: 1, delay: duration, error },
+    { _tag: "AttemptStarted", ...call, provider, attempt: 2, waited: duration },
     { _tag: "AttemptFailed", ...end, ...call, provider, attempt: 2, error: limited },
     { _tag: "Throttled", ...call, provider, attempt: 2, error, wait: duration },
     { _tag: "FailedOver", ...call, from: provider, to: "gemini", error },
@@ -65,6 +66,8 @@ export const everything = (provider: string): ReadonlyArray<ObservedEvent> => {
     { _tag: "FailedOver", ...call, callId: "f", from: provider, to: "gemini", error },
     { ...answer, callId: "f", provider: "gemini" },
     { ...succeeded, callId: "f", provider: "gemini" },
+    ...began("g"),
+    { _tag: "CallDied", ...call, callId: "g", error: new TypeError("no function"), cost: 0.002 },
     { _tag: "RateLowered", ...call, provider, from: undefined, to: 30 },
     { _tag: "CircuitClosed", ...call, provider },
     { _tag: "EventsDropped", count: 3 }

@@ -1,6 +1,6 @@
 /** The metrics of one test, apart from those of all others: each has a label of its own. */
 import { Metric, MetricState } from "effect"
-import { unitLabel } from "../../src/observability/MetricsInstrument.ts"
+import { unitLabel } from "../../src/observability/MetricsLabels.ts"
 
 let runs = 0
 

@@ -18,12 +18,13 @@ const key = (name: string, labels: Readonly<Record<string, string | undefined>>)
 export const countersAfter = (events: ReadonlyArray<ObservedEvent>): Readonly<Record<string, number>> => {
   const operations = new Map<string, Operation>()
   return tally(
-    events.flatMap((event) => {
+    events.flatMap((event, index) => {
       if (event._tag === "EventsDropped") return Array.from({ length: event.count }, () => "llmfuse.events.dropped{}")
       if (event._tag === "CallStarted") operations.set(event.callId, event.operation)
       const operation = event.callId === undefined ? undefined : operations.get(event.callId)
       if (isEnd(event)) operations.delete(event.callId)
-      return keysOf(event, operation)
+      const retry = event._tag === "AttemptStarted" ? retryOf(event, events.slice(0, index)) : []
+      return [...retry, ...keysOf(event, operation)]
     })
   )
 }
@@ -49,7 +50,26 @@ export const spentAfter = (
 }
 
 const isEnd = (event: FuseEvent) =>
-  event._tag === "CallSucceeded" || event._tag === "CallFailed" || event._tag === "CallInterrupted"
+  event._tag === "CallSucceeded" ||
+  event._tag === "CallFailed" ||
+  event._tag === "CallDied" ||
+  event._tag === "CallInterrupted"
+
+/** A retry, if the last that was told of the provider in this call, but for how attempts ended, is that one is planned. */
+const retryOf = (
+  { callId, provider }: { readonly callId: string; readonly provider: string },
+  before: ReadonlyArray<ObservedEvent>
+): ReadonlyArray<string> => {
+  const last = before.findLast(
+    (event) =>
+      event._tag !== "EventsDropped" &&
+      event.callId === callId &&
+      (isEnd(event) ||
+        event._tag === "AttemptSucceeded" ||
+        ((event._tag === "AttemptStarted" || event._tag === "RetryScheduled") && event.provider === provider))
+  )
+  return last?._tag === "RetryScheduled" ? [key("llmfuse.retries", { provider, "error.type": last.error._tag })] : []
+}
 
 const keysOf = (event: FuseEvent, operation: Operation | undefined): ReadonlyArray<string> => {
   const type = "error" in event ? { "error.type": (event.error as { _tag: string } | undefined)?._tag } : {}
@@ -58,6 +78,8 @@ const keysOf = (event: FuseEvent, operation: Operation | undefined): ReadonlyArr
       return [key("llmfuse.calls", { operation, outcome: "success" })]
     case "CallFailed":
       return [key("llmfuse.calls", { operation, outcome: "failure", ...type })]
+    case "CallDied":
+      return [key("llmfuse.calls", { operation, outcome: "defect", ...type })]
     case "CallInterrupted":
       return [key("llmfuse.calls", { operation, outcome: "interrupted" })]
     case "AttemptSucceeded":
@@ -75,8 +97,6 @@ const keysOf = (event: FuseEvent, operation: Operation | undefined): ReadonlyArr
       return event.attempt === undefined
         ? []
         : [key("llmfuse.attempts", { provider: event.provider, outcome: "hedge-lost" })]
-    case "RetryScheduled":
-      return [key("llmfuse.retries", { provider: event.provider, ...type })]
     case "Throttled":
       return [
         key("llmfuse.throttles", { provider: event.provider }),
