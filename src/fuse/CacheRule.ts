@@ -1,8 +1,10 @@
 /** Which answers are kept, and what becomes of one that was. */
 import { Duration, Either } from "effect"
 import type { ChatResponse } from "../model/ChatResponse.ts"
+import type { Attempt } from "../model/LlmError.ts"
 import type { Codec } from "../pipeline/CacheStore.ts"
 import * as Json from "../provider/Json.ts"
+import * as Story from "./Story.ts"
 
 /**
  * Whether an answer may be given again to who asks the same: it is complete (the model said that it was done, or which
@@ -26,6 +28,17 @@ export const servedFromCache = <Response extends ChatResponse>(
 ): Response => {
   const served = { ...response, cached: true, attempts: [], latency }
   return response.cost === undefined ? served : { ...served, cost: 0 }
+}
+
+/** An answer that was kept and is out of date, instead of the error of a call: with the call's attempts and their cost. */
+export const servedStale = <Response extends ChatResponse>(
+  response: Response,
+  latency: Duration.Duration,
+  { attempts }: { readonly attempts: ReadonlyArray<Attempt> }
+): Response => {
+  const served = { ...servedFromCache(response, latency), attempts, stale: true }
+  const cost = Story.costOf({ attempts })
+  return cost === undefined ? served : { ...served, cost }
 }
 
 /** An answer as text, for a store. The story of its call (`attempts`, `latency`) is not kept. */

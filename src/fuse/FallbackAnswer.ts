@@ -4,6 +4,7 @@ import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
 import type { LlmFuseError } from "../model/LlmError.ts"
 import * as Call from "./Call.ts"
+import * as Story from "./Story.ts"
 
 /** What a fallback gives: a text, or an answer with all that one can tell. */
 export type FallbackValue = string | (ProviderAnswer & { readonly provider?: string | undefined })
@@ -39,9 +40,11 @@ const settled = (value: PromiseLike<FallbackValue>): Effect.Effect<FallbackValue
     )
   })
 
-/** The response that such a value is. */
+/** The response that such a value is. Its cost is that of the call's own attempts, whatever it says of itself. */
 export const respond = (call: Call.Call, value: FallbackValue): ChatResponse => {
-  const answer = typeof value === "string" ? { text: value } : value
+  const { cost: _, ...answer }: Exclude<FallbackValue, string> & { readonly cost?: unknown } =
+    typeof value === "string" ? { text: value } : value
+  const cost = Story.costOf(call)
   return {
     ...answer,
     provider: answer.provider ?? fallbackName,
@@ -51,7 +54,8 @@ export const respond = (call: Call.Call, value: FallbackValue): ChatResponse => 
     latency: Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis))),
     attempts: call.attempts,
     cached: false,
-    fallback: true
+    fallback: true,
+    ...(cost === undefined ? {} : { cost })
   }
 }
 

@@ -66,8 +66,12 @@ export const breakOff = (call: Call): void => {
   }
 }
 
+/** How many attempts a provider has had in the call. */
+export const countOf = ({ attempts }: Pick<Call, "attempts">, name: string): number =>
+  attempts.length === 0 ? 0 : (attempts.findLast(({ provider }) => provider === name)?.number ?? 0)
+
 /** What the attempts have cost; `undefined` if that is known of none. */
-export const costOf = ({ attempts }: Pick<Call, "attempts">): number | undefined => {
+export const costOf = ({ attempts }: { readonly attempts: ReadonlyArray<Attempt> }): number | undefined => {
   let sum: number | undefined
   for (const { cost } of attempts) if (cost !== undefined) sum = (sum ?? 0) + cost
   return sum
