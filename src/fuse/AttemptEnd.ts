@@ -36,13 +36,13 @@ export const succeeded = (
 
 /** Notes and tells that an attempt has failed. What fails after it was given up is nobody's concern. */
 export const failed = (
-  { record }: Where,
+  { options, record }: Where,
   call: Call.Call,
   begun: Call.Begun,
-  error: ProviderError,
-  billed?: Story.Billed
+  error: ProviderError
 ): Effect.Effect<never, ProviderError> => {
   if (begun.isOver) return Effect.fail(error)
+  const billed = Cost.ofFailure(options.pricing, begun, error)
   const attempt = Story.end(call, begun, { nowMillis: Call.nowOf(call), outcome: "failure", error, billed })
   record.spent(attempt.cost)
   record.failed(call.hub.discreet(error), Call.wallTimeOf(call))
@@ -57,19 +57,12 @@ export const failed = (
  * has read and written so far.
  */
 export const givenUp = (
-  { provider, options, record }: Where,
+  { options, record }: Where,
   call: Call.Call,
   begun: Call.Begun,
   outcome: Call.GivenUp
 ): void => {
-  const text = begun.transcript?.text ?? ""
-  const billed = Cost.estimated(
-    options.pricing,
-    provider,
-    { ...begun.expected(), outputTokens: 0 },
-    text,
-    begun.wallMillis
-  )
+  const billed = Cost.soFar(options.pricing, begun)
   const isPriced = billed.cost !== undefined
   const attempt = Story.end(call, begun, {
     nowMillis: Call.nowOf(call),

@@ -62,7 +62,7 @@ export interface Begun {
   /** Wins the race that it is in, if it is in one; `false`: another has won. */
   readonly claim: (() => boolean) | undefined
   /** What it will use at least. */
-  readonly expected: () => Usage
+  expected: () => Usage
   /** Notes and tells that nobody waits for it any more. */
   readonly giveUp: (call: Call, begun: Begun, outcome: GivenUp) => void
 }

@@ -55,28 +55,16 @@ export const send = (
   begun: Call.Begun,
   time: AttemptTime
 ): Effect.Effect<ChatResponse, ProviderError> => {
-  const { provider, options } = stages
+  const { provider } = stages
   const { name } = provider
+  // A repair asks more than the job does.
+  if (accept !== undefined) begun.expected = () => Cost.expected(request)
   const isStreamed = canStream(provider) && (call.stream !== undefined || time.limits.areOfStreams)
   const reading = isStreamed || call.stream !== undefined ? Attempt.newReading(begun) : undefined
 
-  /** What a failed attempt is billed for: what its provider says; else what it had read and written when it was ended. */
-  const billedFor = (error: ProviderError): Story.Billed | undefined => {
-    const { pricing } = options
-    const { usage } = error
-    const text = reading?.transcript.text ?? ""
-    const isCut = error._tag === "StreamInterruptedError" && text !== ""
-    if (usage !== undefined && !isCut) return Cost.known(pricing, provider, usage, undefined, begun.wallMillis)
-    const isEndedByUs = error._tag === "TimeoutError" && error.phase !== "upstream"
-    if (text === "" && !isEndedByUs) return undefined
-    const soFar = usage ?? { ...Cost.expected(request), outputTokens: 0 }
-    const billed = Cost.estimated(pricing, provider, soFar, text, begun.wallMillis)
-    return text === "" && billed.cost === undefined ? undefined : billed
-  }
-
   const failed = (reason: ProviderError) => {
     const error = reading === undefined ? reason : withText(call, reading, reason)
-    return AttemptEnd.failed(stages, call, begun, error, billedFor(error))
+    return AttemptEnd.failed(stages, call, begun, error)
   }
 
   const answered = (handedOver: ProviderAnswer | string) => {

@@ -2,13 +2,15 @@
 import { Duration, Effect } from "effect"
 import * as Capabilities from "../model/Capabilities.ts"
 import type { EmbeddingBatch, EmbeddingResponse, ProviderEmbeddings } from "../model/Embedding.ts"
-import { InvalidRequestError, InvalidResponseError, type ProviderError } from "../model/LlmError.ts"
+import { InvalidRequestError, InvalidResponseError, inOwnWords, type ProviderError } from "../model/LlmError.ts"
 import * as Pricing from "../model/Pricing.ts"
 import type { Usage } from "../model/Usage.ts"
 import type { Provider } from "../provider/Provider.ts"
+import { usageOf } from "./AnswerCheck.ts"
 import * as Attempt from "./Attempt.ts"
 import * as AttemptEnd from "./AttemptEnd.ts"
 import * as Call from "./Call.ts"
+import * as CallEnd from "./CallEnd.ts"
 import type { Job } from "./Stages.ts"
 import * as Story from "./Story.ts"
 
@@ -27,7 +29,7 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
     const { name } = provider
     return what === undefined
       ? undefined
-      : new InvalidRequestError({ provider: name, reason: "capability", message: `${name}: ${what}` })
+      : inOwnWords(new InvalidRequestError({ provider: name, reason: "capability", message: `${name}: ${what}` }))
   },
   hasToolResults: () => false,
   expected: () => Pricing.estimateUsage(charactersOf(batch), 0),
@@ -36,14 +38,16 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
   send: (stages, call, begun, time) => {
     const { provider } = stages
     const { name } = provider
-    const failed = (error: ProviderError) => AttemptEnd.failed(stages, call, begun, error)
+    const failed = (failure: ProviderError) =>
+      AttemptEnd.failed(stages, call, begun, CallEnd.ownError(call, name, failure))
     const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
     return Effect.matchEffect(Attempt.withinTime(stages, embedding, call.clock, time), {
       onFailure: failed,
       onSuccess: (answer) => {
         const problem = problemOf(answer, batch)
         if (problem !== undefined) {
-          return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}` }))
+          const usage = usageOf(answer)
+          return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}`, usage }))
         }
         if (!Story.wins(begun)) return Effect.interrupt
         const nowMillis = Call.nowOf(call)
@@ -104,24 +108,34 @@ export const batchesOf = (batch: EmbeddingBatch, providers: ReadonlyArray<Provid
 /** The responses to batches, as one. */
 export const joined = (responses: ReadonlyArray<EmbeddingResponse>): EmbeddingResponse => {
   const last = responses.at(-1) as EmbeddingResponse
-  const usage = responses.reduce<Usage | undefined>(
-    (sum, it) =>
-      it.usage === undefined
-        ? sum
-        : {
-            inputTokens: (sum?.inputTokens ?? 0) + it.usage.inputTokens,
-            outputTokens: (sum?.outputTokens ?? 0) + it.usage.outputTokens
-          },
-    undefined
-  )
-  const embeddings = responses.flatMap((it) => it.embeddings)
+  if (responses.length === 1) return last
+  const { usage: _, ...rest } = last
+  const usage = sumOf(responses)
   const changes = [...new Set(responses.flatMap((it) => it.changes ?? []))]
-  return responses.length === 1
-    ? last
-    : {
-        ...last,
-        embeddings,
-        ...(usage === undefined ? {} : { usage }),
-        ...(changes.length === 0 ? {} : { changes })
-      }
+  return {
+    ...rest,
+    embeddings: responses.flatMap((it) => it.embeddings),
+    ...(usage === undefined ? {} : { usage }),
+    ...(changes.length === 0 ? {} : { changes })
+  }
 }
+
+/** What batches used together. What one of them does not tell is not known of all: never a part for the whole. */
+const sumOf = (responses: ReadonlyArray<EmbeddingResponse>): Usage | undefined => {
+  const usages = responses.flatMap((it) => usageOf(it) ?? [])
+  return usages.length < responses.length ? undefined : usages.reduce(plus)
+}
+
+const plus = (one: Usage, other: Usage): Usage => {
+  const sum: { -readonly [K in keyof Usage]: Usage[K] } = {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens
+  }
+  for (const part of parts) {
+    const [a, b] = [one[part], other[part]]
+    if (a !== undefined && b !== undefined) sum[part] = a + b
+  }
+  return sum
+}
+
+const parts = ["cachedInputTokens", "cacheWriteInputTokens", "cacheWrite1hInputTokens", "reasoningTokens"] as const

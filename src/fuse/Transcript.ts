@@ -1,7 +1,8 @@
 /** What has come of one streamed attempt so far. */
-import { Chunk } from "effect"
+import { Chunk, Either } from "effect"
 import type { ReasoningDelta, StreamEnd, StreamPart, TextDelta, ToolCallDelta } from "../model/ChatEvent.ts"
 import type { ProviderAnswer, ToolCall } from "../model/ChatResponse.ts"
+import * as Json from "../provider/Json.ts"
 import { GrowingText } from "./GrowingText.ts"
 
 /** A part that can be shown as it comes. */
@@ -13,6 +14,8 @@ export class Transcript {
   readonly #reasoning = new GrowingText()
   readonly #toolCalls: Array<ToolCall> = []
   #end: StreamEnd | undefined
+  #characters = 0
+  #showsArguments = false
 
   /** Takes parts in. Gives back those with content that can be shown: whole tool calls and the end wait for the end. */
   take(parts: Chunk.Chunk<StreamPart | string>): ReadonlyArray<Delta> {
@@ -23,16 +26,21 @@ export class Transcript {
         case "TextDelta":
           if (delta.text === "") continue
           this.#text.add(delta.text)
+          this.#characters += delta.text.length
           break
         case "ReasoningDelta":
           if (delta.text === "") continue
           this.#reasoning.add(delta.text)
+          this.#characters += delta.text.length
           break
         case "ToolCallDelta":
+          this.#showsArguments = true
+          this.#characters += delta.arguments.length
           break
         case "ToolCall": {
           const { _tag, ...toolCall } = delta
           this.#toolCalls.push(toolCall)
+          if (!this.#showsArguments) this.#characters += lengthOf(toolCall)
           continue
         }
         case "End":
@@ -44,6 +52,11 @@ export class Transcript {
       deltas.push(delta)
     }
     return deltas
+  }
+
+  /** How many characters were written so far: of text, of reasoning and of the arguments of tool calls. */
+  get characters(): number {
+    return this.#characters
   }
 
   /** The text so far. */
@@ -63,3 +76,7 @@ export class Transcript {
     }
   }
 }
+
+/** The length of arguments that came in one piece. */
+const lengthOf = ({ arguments: read, rawArguments }: ToolCall): number =>
+  rawArguments?.length ?? Either.match(Json.write(read), { onLeft: () => 0, onRight: (json) => json.length })
