@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Either, Fiber, Schema, Stream, TestClock } from "effect"
+import { Duration, Effect, Either, Fiber, Schema, Stream, TestClock } from "effect"
 import { CostLimitError, FuseClient, Groq, type Options, Pricing, StreamInterruptedError } from "llmfuse"
 import { FakeHttp, FakeProvider } from "llmfuse/testing"
 import { outage } from "./errors.ts"
@@ -168,6 +168,95 @@ describe("what a call costs", () => {
     })
   )
 
+  /** Is billed for answers with nothing in them. */
+  const empty = (name: string, more = {}) => priced(name, { reply: { text: "", usage }, ...more })
+
+  it.effect("of a fallback is that of the attempts before it", () =>
+    Effect.gen(function* () {
+      const options = { pricing, retry: { maxAttempts: 2, baseDelay: 0 }, fallback: () => ({ text: "sorry", cost: 7 }) }
+      const fuse = yield* makeFuse({ providers: [empty("dear")], ...options })
+      const unbilled = yield* makeFuse({ providers: [priced("dear", { errors: outage("dear", 9) })], ...options })
+
+      const response = yield* fuse.ask("hi")
+      const { events } = yield* collect(fuse.stream("hi"))
+      const free = yield* unbilled.ask("hi")
+
+      assert.isTrue(response.fallback)
+      assert.approximately(response.cost ?? 0, 0.4, 1e-9)
+      assert.deepStrictEqual(events, ["started fallback", "sorry", "finished fallback: sorry"])
+      for (const told of fuse.events) {
+        if (told._tag === "CallSucceeded") assert.approximately(told.cost ?? 0, 0.4, 1e-9)
+      }
+      assert.notProperty(free, "cost")
+    })
+  )
+
+  it.effect("of a stale answer is that of the attempts before it, and 0 where there was none to pay", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const flaky = priced("dear", {
+        reply: () => ({ text: asked++ === 0 ? "from dear" : "", finishReason: "stop", usage }),
+        errors: [undefined, undefined, ...outage("dear", 1)] as never
+      })
+      const fuse = yield* makeFuse({
+        providers: [flaky],
+        pricing,
+        retry: { maxAttempts: 1 },
+        cache: { ttl: "1 second", staleIfError: "1 hour" }
+      })
+
+      const fresh = yield* fuse.ask("hi")
+      const paid = yield* fuse.ask("hi")
+      const free = yield* fuse.ask("hi")
+
+      assert.deepStrictEqual([fresh.stale, paid.stale, free.stale], [undefined, true, true])
+      const costs = [fresh, paid, free].map(({ cost }) => cost?.toFixed(3))
+      assert.deepStrictEqual(costs, ["0.200", "0.200", "0.000"])
+      const told = fuse.events.flatMap((event) => (event._tag === "CallSucceeded" ? [event.cost?.toFixed(3)] : []))
+      assert.deepStrictEqual(told, costs)
+    })
+  )
+
+  for (const [what, step] of [
+    ["reasoning", { _tag: "ReasoningDelta", text: "x".repeat(450) }],
+    [
+      "the arguments of a tool call",
+      { _tag: "ToolCallDelta", index: 0, id: "1", name: "t", arguments: "x".repeat(450) }
+    ],
+    ["a tool call in one piece", { _tag: "ToolCall", id: "1", name: "t", arguments: "x".repeat(448) }]
+  ] as const) {
+    it.effect(`of a stream that broke after ${what} is estimated from that too`, () =>
+      Effect.gen(function* () {
+        const cut = priced("dear", { streams: [[step, new StreamInterruptedError({ provider: "dear", partial: "" })]] })
+        const fuse = yield* makeFuse({ providers: [cut], pricing, retry: { maxAttempts: 1 } })
+
+        yield* collect(fuse.stream("y".repeat(900)))
+
+        const failed = fuse.events.find((event) => event._tag === "AttemptFailed")
+        assert.deepInclude(failed, { usage: { inputTokens: 200, outputTokens: 100 }, isEstimated: true })
+        assert.approximately(failed?.cost ?? 0, 0.02 + 0.1, 1e-9)
+      })
+    )
+  }
+
+  it.effect("counts the arguments of a tool call once, where they come in pieces and as a whole", () =>
+    Effect.gen(function* () {
+      const delta = { _tag: "ToolCallDelta", index: 0, id: "1", name: "t", arguments: '"x"' } as const
+      const whole = { _tag: "ToolCall", id: "1", name: "t", arguments: "x" } as const
+      const cut = new StreamInterruptedError({ provider: "dear", partial: "" })
+      const fuse = yield* makeFuse({
+        providers: [priced("dear", { streams: [[delta, whole, cut]] })],
+        pricing,
+        retry: { maxAttempts: 1 }
+      })
+
+      yield* collect(fuse.stream("hi"))
+
+      const failed = fuse.events.find((event) => event._tag === "AttemptFailed")
+      assert.deepStrictEqual(failed?.usage?.outputTokens, 1)
+    })
+  )
+
   it.effect("of embeddings is known too", () =>
     Effect.gen(function* () {
       const cheap = FakeProvider.make("cheap", {
@@ -204,7 +293,169 @@ describe("what a call costs", () => {
   })
 })
 
+describe("prices that fail", () => {
+  const failing = (load: Effect.Effect<void>): Pricing.Pricing => ({ ...pricing, load })
+  const loads = [
+    ["never ends", Effect.never],
+    ["cannot be interrupted", Effect.uninterruptible(Effect.never)],
+    ["dies", Effect.die("no prices")],
+    ["fails", Effect.fail("no prices") as never],
+    ["is interrupted", Effect.interrupt]
+  ] as const
+
+  it.effect.each(loads)("never harm a call with a limit: a load that %s", ([, load]) =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [priced("cheap")], pricing: failing(load) })
+
+      const response = yield* fuse.ask("hi", { maxCost: 1 })
+      const inTime = yield* fuse.ask("hi", { maxCost: 1, deadline: "2 seconds" })
+
+      assert.strictEqual(response.provider, "cheap")
+      assert.isAtMost(Duration.toMillis(response.latency), 10_000)
+      assert.isAtMost(Duration.toMillis(inTime.latency), 1000)
+    })
+  )
+
+  it.effect("are loaded within the deadline, and an answer that was kept needs none", () =>
+    Effect.gen(function* () {
+      const slow = priced("cheap", { latency: "3 seconds" })
+      const load = Effect.sleep("1 second")
+      const fuse = yield* makeFuse({
+        providers: [slow],
+        pricing: failing(load),
+        maxCost: 1,
+        deadline: "3500 millis",
+        fallback: "sorry"
+      })
+      const keeping = yield* makeFuse({
+        providers: [priced("cheap", { reply: { text: "kept", finishReason: "stop" } })],
+        pricing: failing(Effect.delay(Effect.die("no prices"), "1 second")),
+        maxCost: 1,
+        cache: { ttl: "1 hour" }
+      })
+
+      const late = yield* fuse.ask("hi")
+      const first = yield* keeping.ask("hi")
+      const second = yield* keeping.ask("hi")
+
+      assert.strictEqual(late.text, "sorry")
+      assert.strictEqual(Duration.toMillis(late.latency), 3500)
+      assert.deepStrictEqual(
+        [first, second].map(({ latency }) => Duration.toMillis(latency)),
+        [1000, 0]
+      )
+    })
+  )
+
+  it.effect("are loaded once for calls at the same time and afterwards, and again when that failed", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const load = Effect.suspend(() => Effect.delay(begun++ === 0 ? Effect.die("no prices") : Effect.void, "1 second"))
+      const fuse = yield* makeFuse({ providers: [priced("cheap")], pricing: failing(load) })
+      const counts: Array<number> = []
+
+      for (const options of [{ maxCost: 1 }, {}, { maxCost: 1 }]) {
+        const both = yield* Effect.fork(
+          Effect.all([fuse.ask("hi", options), fuse.ask("hi", options)], { concurrency: 2 })
+        )
+        yield* TestClock.adjust("5 minutes")
+        yield* Fiber.join(both)
+        counts.push(begun)
+      }
+
+      assert.deepStrictEqual(counts, [1, 2, 2])
+    })
+  )
+
+  it.effect("go on being loaded when the call that began it is gone", () =>
+    Effect.gen(function* () {
+      let isLoaded = false
+      const load = Effect.delay(
+        Effect.sync(() => {
+          isLoaded = true
+        }),
+        "1 second"
+      )
+      const fuse = yield* makeFuse({ providers: [priced("cheap")], pricing: failing(load), maxCost: 1 })
+
+      const fiber = yield* Effect.fork(fuse.complete("hi"))
+      yield* TestClock.adjust("500 millis")
+      yield* Fiber.interrupt(fiber)
+      yield* TestClock.adjust("500 millis")
+
+      assert.isTrue(isLoaded)
+    })
+  )
+
+  const costs: ReadonlyArray<readonly [string, () => number | undefined]> = [
+    [
+      "throws",
+      () => {
+        throw new Error("no prices")
+      }
+    ],
+    ["is NaN", () => Number.NaN],
+    ["is negative", () => -1],
+    ["is infinite", () => Number.POSITIVE_INFINITY],
+    ["is no number", () => "1" as never],
+    ["is null", () => null as never]
+  ]
+
+  it.effect.each(costs)("know no cost: one that %s", ([, costOf]) =>
+    Effect.gen(function* () {
+      const fuse = yield* makeFuse({ providers: [priced("cheap")], pricing: { costOf } })
+
+      const response = yield* fuse.ask("hi", { maxCost: 1 })
+
+      assert.notProperty(response, "cost")
+      assert.notProperty(response.attempts[0], "cost")
+      assert.strictEqual((yield* fuse.health)[0]?.cost, 0)
+    })
+  )
+})
+
 describe("the most that a call may spend", () => {
+  const asked = { messages: [{ role: "user", content: "hi" }], maxTokens: 100 } as const
+
+  it.effect("counts what an attempt under way is expected to cost: a hedge does not exceed it", () =>
+    Effect.gen(function* () {
+      const slow = priced("dear", { latency: "10 seconds" })
+      const options = { pricing, hedge: { delay: "1 second" } } as const
+      // The attempt under way will cost 0.1, and the hedge 0.001.
+      const cheap = priced("cheap")
+      const fuse = yield* makeFuse({ providers: [slow, cheap], ...options })
+
+      const stopped = yield* fuse.ask(asked, { maxCost: 0.1005 })
+      const hedged = yield* fuse.ask(asked, { maxCost: 0.1015 })
+
+      assert.strictEqual(stopped.provider, "dear")
+      assert.strictEqual(hedged.provider, "cheap")
+      assert.strictEqual(cheap.calls, 1)
+      const error = stopped.attempts[0]?.error
+      assert.instanceOf(error, CostLimitError)
+      assert.deepInclude(error, { provider: "cheap", spent: 0, maxCost: 0.1005 })
+      assert.include(error.message, "about $0.1 under way of at most $0.101")
+    })
+  )
+
+  it.effect("counts what a stream under way has written beyond its expectation", () =>
+    Effect.gen(function* () {
+      const slow = priced("dear", { streams: [[{ wait: "1 second" }, "x".repeat(450), { wait: "10 seconds" }, "y"]] })
+      const cheap = priced("cheap")
+      const fuse = yield* makeFuse({
+        providers: [slow, cheap],
+        pricing,
+        timeouts: { firstToken: "1 minute", contentGap: "1 minute" },
+        hedge: { delay: "5 seconds" }
+      })
+
+      const response = yield* fuse.ask("hi", { maxCost: 0.09, timeouts: { firstToken: "1 minute" } })
+
+      assert.strictEqual(response.provider, "dear")
+      assert.strictEqual(cheap.calls, 0)
+    })
+  )
+
   it.effect("stops an attempt that would exceed it; a cheaper provider is asked", () =>
     Effect.gen(function* () {
       const dear = priced("dear")

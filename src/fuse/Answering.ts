@@ -22,6 +22,7 @@ import * as FallbackAnswer from "./FallbackAnswer.ts"
 import type { Account, CallOptions, Resolved } from "./FuseOptions.ts"
 import type { Kept } from "./Kept.ts"
 import type { Member } from "./Member.ts"
+import * as PriceLoad from "./PriceLoad.ts"
 import * as Story from "./Story.ts"
 
 /** Begins calls. */
@@ -75,6 +76,7 @@ export const make = (
         isTraced: onSpan !== undefined,
         clock,
         startMillis,
+        asksAtOnce: kept === undefined && (load === undefined || maxCost === undefined),
         deadline: Deadline.earlier(own, fiber.getFiberRef(Deadline.current)),
         timeouts,
         retry,
@@ -91,25 +93,18 @@ export const make = (
         ? Effect.fail(input.left)
         : Either.isLeft(checked)
           ? Effect.fail(checked.left)
-          : priced(call, run(input.right, call, checked.right.candidates))
+          : run(input.right, call, checked.right.candidates)
       const heard = hub.isHeard() ? CallTelling.told(call, running) : running
       return onSpan === undefined
         ? heard
         : CallTelling.traced(call, checked, Either.map(input, requestOf), onSpan.onStart, heard)
     })
 
-  /** The prices are loaded while the first provider works, or before it is asked where they may stop it. */
-  const priced = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
-    if (load === undefined) return running
-    if (call.maxCost !== undefined) return Effect.zipRight(load, running)
-    if (isLoading) return running
-    isLoading = true
-    return Effect.zipRight(Effect.forkDaemon(load), running)
-  }
-  let isLoading = false
+  const prices = load === undefined ? undefined : PriceLoad.make(load)
 
-  const inTime = <A>(call: Call.Call, running: Answering<A>): Answering<A> => {
+  const inTime = <A>(call: Call.Call, answer: Answering<A>): Answering<A> => {
     const { deadline } = call
+    const running = prices === undefined ? answer : prices(call, answer)
     const bounded =
       deadline === undefined
         ? running

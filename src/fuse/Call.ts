@@ -24,6 +24,8 @@ export interface Call {
   readonly clock: Clock.Clock
   /** Monotonic time. */
   readonly startMillis: number
+  /** Whether nothing is looked up or waited for before its first attempt. */
+  readonly asksAtOnce: boolean
   readonly deadline: Deadline | undefined
   /** The call's own limits for its attempts. */
   readonly timeouts: Timeouts | undefined
@@ -96,7 +98,7 @@ export const factsOf = (call: Call): { readonly at: DateTime.Utc; readonly callI
 /** The wall time by the clock of the call. */
 export const wallTimeOf = (call: Call): DateTime.Utc => dateTimeAt(call.clock.unsafeCurrentTimeMillis())
 
-/** Notes that an attempt begins. The first one, if nothing was waited for, begins with the call. */
+/** Notes that an attempt begins. The first one, if nothing stood before it, begins with the call. */
 export const begin = (
   call: Call,
   provider: Provider,
@@ -125,7 +127,7 @@ export const begin = (
 }
 
 const isFirst = (call: Call, number: number, waitedMillis: number): boolean =>
-  number === 1 && waitedMillis === 0 && call.attempts.length === 0 && call.hedge === undefined
+  call.asksAtOnce && number === 1 && waitedMillis === 0 && call.attempts.length === 0 && call.hedge === undefined
 
 /** The monotonic time by the clock of the call. */
 export const nowOf = (call: Call): number => Monotonic.unsafeMillis(call.clock)

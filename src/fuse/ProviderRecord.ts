@@ -42,10 +42,11 @@ export class ProviderRecord {
   /** An attempt was answered. */
   succeeded(millis: number, firstContentMillis: number | undefined): void {
     this.#note(0)
-    this.latency.record(firstContentMillis ?? millis)
+    const latency = firstContentMillis ?? millis
+    this.latency.record(latency)
     if (firstContentMillis !== undefined) this.timeToFirstToken.record(firstContentMillis)
     const before = this.averageMillis
-    this.averageMillis = before === undefined ? millis : before + weight * (millis - before)
+    this.averageMillis = before === undefined ? latency : before + weight * (latency - before)
   }
 
   /** An attempt cost something, if that is known. */
