@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Either, Fiber, TestClock } from "effect"
 import {
   AllProvidersFailedError,
   type EmbeddingBatch,
@@ -7,10 +7,13 @@ import {
   InvalidRequestError,
   InvalidResponseError,
   LlmFuse,
-  type Options
+  type Options,
+  Pricing,
+  type Usage
 } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import { outage, overloaded } from "./errors.ts"
+import { makeFuse } from "./fuse.ts"
 
 const make = (options: Options<ReadonlyArray<FakeProvider>>) =>
   Effect.provide(LlmFuse, LlmFuse.layer({ retry: { baseDelay: 0 }, ...options }))
@@ -124,6 +127,153 @@ describe("embed", () => {
         assert.strictEqual(a.batches.length, 2)
         assert.instanceOf(response.attempts[0]?.error, InvalidResponseError)
       }
+    })
+  )
+
+  const perToken = Either.getOrThrow(Pricing.check({ prices: { "a/*": { input: 1_000_000 } } }, "pricing"))
+
+  it.effect("wrong vectors with a known usage are billed by it", () =>
+    Effect.gen(function* () {
+      const usage = { inputTokens: 7, outputTokens: 0 }
+      const a = FakeProvider.make("a", {
+        model: "m",
+        embed: () => ({ embeddings: [], usage }),
+        embeddingSpace: "small"
+      })
+      const counting = FakeProvider.make("c", {
+        embed: () => ({ embeddings: [], usage: { total: 1 } as never }),
+        embeddingSpace: "small"
+      })
+      const fuse = yield* makeFuse({
+        providers: [a, counting, inSpace("b", "small")],
+        pricing: perToken,
+        retry: { maxAttempts: 1 }
+      })
+
+      const response = yield* fuse.embed("word")
+
+      assert.strictEqual(response.provider, "b")
+      const [failed, uncounted] = response.attempts
+      assert.deepInclude(failed, { outcome: "failure", usage, cost: 7 })
+      assert.instanceOf(failed?.error, InvalidResponseError)
+      assert.deepStrictEqual(failed?.error?.usage, usage)
+      assert.isUndefined(failed?.estimated)
+      assert.isUndefined(uncounted?.usage)
+      assert.strictEqual(response.cost, 7)
+      assert.strictEqual(fuse.events.find((event) => event._tag === "AttemptFailed")?.cost, 7)
+    })
+  )
+
+  it.effect("what ran out of time is billed for the texts that it has read", () =>
+    Effect.gen(function* () {
+      const a = FakeProvider.make("a", { model: "m", embed: lengths, embeddingSpace: "small", latency: "1 hour" })
+      const fuse = yield* makeFuse({
+        providers: [a, inSpace("b", "small")],
+        pricing: perToken,
+        timeouts: { attempt: "1 second" },
+        retry: { maxAttempts: 1 }
+      })
+
+      const fiber = yield* Effect.fork(fuse.embed("x".repeat(450)))
+      yield* TestClock.adjust("1 minute")
+      const response = yield* Fiber.join(fiber)
+
+      const [failed] = response.attempts
+      assert.deepInclude(failed, { outcome: "failure", cost: 100, estimated: true })
+      assert.deepStrictEqual(failed?.usage, { inputTokens: 100, outputTokens: 0 })
+      assert.strictEqual(response.cost, 100)
+    })
+  )
+
+  /** Embeds one text at a time, with these usages. */
+  const using = (...usages: ReadonlyArray<Usage | undefined>) => {
+    let batch = 0
+    return FakeProvider.make("a", {
+      maxEmbeddingInputs: 1,
+      embed: (asked) => ({ ...lengths(asked), usage: usages[batch++] })
+    })
+  }
+
+  it.effect("adds up all that the batches tell of their usage, and tells nothing that one of them does not tell", () =>
+    Effect.gen(function* () {
+      const one = { inputTokens: 3, outputTokens: 1, cachedInputTokens: 2, reasoningTokens: 1 }
+      const other = { inputTokens: 4, outputTokens: 1, cachedInputTokens: 1, cacheWriteInputTokens: 3 }
+      const texts = ["a", "b"]
+      const usageOf = (...usages: ReadonlyArray<Usage | undefined>) =>
+        Effect.map(
+          Effect.flatMap(make({ providers: [using(...usages)] }), (fuse) => fuse.embed(texts)),
+          ({ usage }) => usage
+        )
+
+      assert.deepStrictEqual(yield* usageOf(one, other), { inputTokens: 7, outputTokens: 2, cachedInputTokens: 3 })
+      assert.deepStrictEqual(yield* usageOf(one, one), {
+        inputTokens: 6,
+        outputTokens: 2,
+        cachedInputTokens: 4,
+        reasoningTokens: 2
+      })
+      assert.isUndefined(yield* usageOf(one, undefined))
+      assert.isUndefined(yield* usageOf(undefined, one))
+      assert.isUndefined(yield* usageOf(one, { total: 3 } as never))
+    })
+  )
+
+  it.effect("attempts are numbered through all batches of a call", () =>
+    Effect.gen(function* () {
+      // The second batch is answered at its second attempt.
+      const a = inSpace("a", "small", { maxEmbeddingInputs: 1, errors: [undefined, overloaded("a")] as never })
+      const fuse = yield* makeFuse({ providers: [FakeProvider.make("chat"), a], retry: { baseDelay: 0 } })
+
+      const response = yield* fuse.embed(["a", "b", "c"])
+
+      assert.deepStrictEqual(
+        response.attempts.map(({ provider, number, outcome }) => `${provider} ${number} ${outcome}`),
+        [
+          "chat 0 rejected",
+          "a 1 success",
+          "chat 0 rejected",
+          "a 2 failure",
+          "a 3 success",
+          "chat 0 rejected",
+          "a 4 success"
+        ]
+      )
+      const told = fuse.events.flatMap((event) => ("attempt" in event ? [`${event._tag} ${event.attempt}`] : []))
+      assert.deepStrictEqual(told, [
+        "AttemptRejected 0",
+        "AttemptStarted 1",
+        "AttemptSucceeded 1",
+        "AttemptRejected 0",
+        "AttemptStarted 2",
+        "AttemptFailed 2",
+        "RetryScheduled 2",
+        "AttemptStarted 3",
+        "AttemptSucceeded 3",
+        "AttemptRejected 0",
+        "AttemptStarted 4",
+        "AttemptSucceeded 4",
+        "CallSucceeded 4"
+      ])
+    })
+  )
+
+  it.effect("a provider that is passed over in a later batch has had its attempts in the earlier ones", () =>
+    Effect.gen(function* () {
+      const a = inSpace("a", "small", { maxEmbeddingInputs: 1, errors: [undefined, overloaded("a")] as never })
+      const fuse = yield* makeFuse({
+        providers: [a, inSpace("b", "small")],
+        retry: { maxAttempts: 1 },
+        breaker: { failureThreshold: 1 }
+      })
+
+      const response = yield* fuse.embed(["a", "b", "c"])
+
+      assert.deepStrictEqual(
+        response.attempts.map(({ provider, number, outcome }) => `${provider} ${number} ${outcome}`),
+        ["a 1 success", "a 2 failure", "b 1 success", "a 2 rejected", "b 2 success"]
+      )
+      const rejected = fuse.events.find((event) => event._tag === "AttemptRejected")
+      assert.strictEqual(rejected?.attempt, 2)
     })
   )
 

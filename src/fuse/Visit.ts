@@ -24,7 +24,7 @@ interface Visit<A extends Answer> {
   readonly others: Effect.Effect<number>
   /** Wins the race that it is in; undefined where there is none. */
   readonly claim: (() => boolean) | undefined
-  /** Attempts so far. */
+  /** Attempts so far, those of earlier visits of the call included. */
   number: number
   /** The last attempt. */
   begun: Call.Begun | undefined
@@ -178,9 +178,9 @@ export const make = (stages: Stages): Visits => {
         (isTime) => isTime && mayRepeat(Call.nowOf(visit.call))
       ),
     isStillWanted: breaker.isCurrent(visit.permit),
-    onRetry: ({ attempt, error, delay }) => {
+    onRetry: ({ error, delay }) => {
       visit.backoffMillis = Duration.toMillis(delay)
-      const { call } = visit
+      const { call, number: attempt } = visit
       if (call.hub.isHeard()) {
         call.hub.tell({ _tag: "RetryScheduled", ...Call.factsOf(call), provider: name, attempt, delay, error })
       }
@@ -197,14 +197,14 @@ export const make = (stages: Stages): Visits => {
     ): Effect.Effect<A, CandidateError> => {
       const obstacle = job.obstacle(provider)
       if (obstacle !== undefined) {
-        rejected(call, 0, obstacle)
+        rejected(call, Story.countOf(call, name), obstacle)
         return Effect.fail(obstacle)
       }
       let visit: Visit<A> | undefined
       return breaker.withPermit(
         (permit) => {
           budget?.deposit(Call.nowOf(call))
-          const begun = beginVisit(call, job, others, permit, claim)
+          const begun = beginVisit(call, job, others, permit, claim, Story.countOf(call, name))
           visit = begun
           const next = Effect.suspend(() => (guard === undefined ? sendNow(begun) : sendWithRoom(begun, guard)))
           return permit.isProbe ? next : retry(next, call.retry ?? options.retry, () => hooks(begun))
@@ -220,7 +220,7 @@ export const make = (stages: Stages): Visits => {
       else if (call.hub.isHeard()) call.hub.tell({ _tag: "HedgeLost", ...Call.factsOf(call), provider: name })
     },
     noteFailure: (call, error) => {
-      if (error._tag === "CircuitOpenError") rejected(call, 0, error)
+      if (error._tag === "CircuitOpenError") rejected(call, Story.countOf(call, name), error)
       CallEnd.tell(call, error)
     }
   }
@@ -231,14 +231,15 @@ const beginVisit = <A extends Answer>(
   job: Job<A>,
   others: Effect.Effect<number>,
   permit: CircuitState.Permit,
-  claim: (() => boolean) | undefined
+  claim: (() => boolean) | undefined,
+  number: number
 ): Visit<A> => ({
   call,
   job,
   permit,
   others,
   claim,
-  number: 0,
+  number,
   begun: undefined,
   backoffMillis: 0,
   lastError: undefined,
