@@ -78,6 +78,9 @@ export const check = (price: Price, path: string): Either.Either<Price, ConfigEr
       const place = `${path}.tiers.${index}`
       yield* OptionCheck.knownKeys(place, tier, [...rateNames, "above"])
       yield* OptionCheck.wholeNumber(`${place}.above`, tier.above, 0)
+      if (tiers.findIndex(({ above }) => above === tier.above) < index) {
+        return yield* OptionCheck.refuse(`${place}.above`, tier.above, "a number that no other tier has")
+      }
       yield* checkRates(tier, place)
     }
     return price

@@ -1,5 +1,5 @@
 /** Who knows what tokens cost: prices of one's own before all others. */
-import { type ConfigError, Effect, Either } from "effect"
+import { ConfigError, Effect, Either } from "effect"
 import * as Capabilities from "./Capabilities.ts"
 import * as OptionCheck from "./OptionCheck.ts"
 import * as Price from "./Price.ts"
@@ -49,15 +49,31 @@ export const check = (options: Options, path: string): Either.Either<Pricing, Co
     if (typeof fallback?.costOf !== "function") {
       return yield* OptionCheck.refuse(`${path}.fallback`, fallback, "a Pricing")
     }
-    if (typeof prices !== "object" || prices === null || Array.isArray(prices)) {
+    // A Map or a Set has no keys of that kind, and would pass for no prices at all.
+    if (Object.prototype.toString.call(prices) !== "[object Object]") {
       return yield* OptionCheck.refuse(`${path}.prices`, prices, "an object with a price for each model")
     }
     const own = new Map<string, Price.Price>()
     for (const [key, price] of Object.entries(prices)) {
+      yield* checkKey(path, key)
       own.set(key, yield* Price.check(price, `${path}.prices.${key}`))
     }
     return own.size === 0 ? fallback : withOwn(own, fallback)
   })
+
+/** A key that some answer can have: another would be a price, and with `maxCost` a limit, that nobody misses. */
+const checkKey = (path: string, key: string): Either.Either<void, ConfigError.ConfigError> => {
+  const name = key.endsWith("/*") ? key.slice(0, -2) : key
+  const isPart = name !== "" && name === name.trim() && !name.includes("*") && !name.startsWith("/")
+  if (isPart && !key.endsWith("/")) return Either.right(undefined)
+  const allowed = `a key that is a model, "provider/model", or "provider/*" for every model of a provider`
+  return Either.left(
+    ConfigError.InvalidData(
+      [...path.split("."), "prices", key],
+      `${path}.prices has the key ${JSON.stringify(key)}; allowed: ${allowed}`
+    )
+  )
+}
 
 /** The same as an effect. Fails with a `ConfigError` that names a wrong option. */
 export const make = (options: Options = {}, path = "pricing"): Effect.Effect<Pricing, ConfigError.ConfigError> =>

@@ -34,7 +34,7 @@ const usages: fc.Arbitrary<Usage> = fc
   }))
 
 const tiered: fc.Arbitrary<Price.Price> = fc
-  .tuple(flat, dollars, fc.array(fc.tuple(tokens, flat), { maxLength: 4 }))
+  .tuple(flat, dollars, fc.uniqueArray(fc.tuple(tokens, flat), { maxLength: 4, selector: ([above]) => above }))
   .map(([rates, request, tiers]) => ({
     ...rates,
     request,
@@ -253,6 +253,17 @@ const wrongPrices: ReadonlyArray<readonly [unknown, string]> = [
   ],
   [{ input: 1, tiers: 5 }, "price.tiers is 5; allowed: a list of tiers"],
   [{ input: 1, tiers: [{ above: -1, input: 1 }] }, "price.tiers.0.above is -1; allowed: a whole number from 0"],
+  [
+    {
+      input: 1,
+      tiers: [
+        { above: 7, input: 1 },
+        { above: 8, input: 1 },
+        { above: 7, input: 2 }
+      ]
+    },
+    "price.tiers.2.above is 7; allowed: a number that no other tier has"
+  ],
   [
     {
       input: 1,

@@ -94,6 +94,14 @@ describe("a pricing", () => {
       { prices: { "gemini-2.5-pro": { input: 1, output: Number.NaN } } }
     ],
     [
+      "pricing.prices is [object Map]; allowed: an object with a price for each model",
+      { prices: new Map([["a", at(1)]]) }
+    ],
+    ...["*", "a/gpt-*", "a/", "", "/*", "/a", "*/*", "a/*/b", " a", "a/* "].map((key): readonly [string, unknown] => [
+      `pricing.prices has the key ${JSON.stringify(key)}; allowed: a key that is a model, "provider/model", or "provider/*"`,
+      { prices: { [key]: at(1) } }
+    ]),
+    [
       "pricing.prices.groq/a.input is -1; allowed: a number from 0 to 1000000",
       { prices: { "groq/a": { input: -1, output: 1 } } }
     ]
@@ -105,6 +113,13 @@ describe("a pricing", () => {
 
       assert.include(String(error), message)
     })
+  )
+})
+
+describe("a key of a price", () => {
+  it.effect.each(["a", "a/b", "meta/llama/3:free", "a/*", "http://localhost:8000/v1/*", "https://x/v1//*", "a b"])(
+    "may be %s",
+    (key) => Pricing.make({ prices: { [key]: at(1) } })
   )
 })
 
