@@ -2,7 +2,7 @@
 import { Clock, Context, Duration, Effect, Either } from "effect"
 import type { ChatResponse } from "../model/ChatResponse.ts"
 import type { EmbeddingBatch } from "../model/Embedding.ts"
-import { DeadlineExceededError, type FallbackError, type LlmFuseError } from "../model/LlmError.ts"
+import { DeadlineExceededError, type FallbackError, inOwnWords, type LlmFuseError } from "../model/LlmError.ts"
 import type { EventHub } from "../observability/EventHub.ts"
 import type { Operation } from "../observability/FuseEvent.ts"
 import * as SpanEvents from "../observability/SpanEvents.ts"
@@ -183,5 +183,5 @@ const deadlineExceeded = (call: Call.Call, { atMillis }: Deadline.Deadline): Dea
   const millis = Math.max(0, Math.round(atMillis - call.startMillis))
   const provider = call.attempts.at(-1)?.provider ?? "llmfuse"
   const message = `no answer within the deadline of ${millis} ms`
-  return new DeadlineExceededError({ provider, deadline: Duration.millis(millis), message })
+  return inOwnWords(new DeadlineExceededError({ provider, deadline: Duration.millis(millis), message }))
 }

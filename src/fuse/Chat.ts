@@ -4,7 +4,7 @@ import * as Capabilities from "../model/Capabilities.ts"
 import type { ChatEvent } from "../model/ChatEvent.ts"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
-import { ContextLengthError, InvalidRequestError, type ProviderError } from "../model/LlmError.ts"
+import { ContextLengthError, InvalidRequestError, inOwnWords, type ProviderError } from "../model/LlmError.ts"
 import type { Provider } from "../provider/Provider.ts"
 import { checkAnswer } from "./AnswerCheck.ts"
 import * as Attempt from "./Attempt.ts"
@@ -41,9 +41,9 @@ export const obstacleTo =
 const obstacleError = (name: string, obstacle: Capabilities.Obstacle | undefined): ProviderError | undefined => {
   if (obstacle === undefined) return undefined
   const fields = { provider: name, message: `${name}: ${obstacle.what}` }
-  return obstacle.isTooLong
-    ? new ContextLengthError(fields)
-    : new InvalidRequestError({ ...fields, reason: "capability" })
+  return inOwnWords(
+    obstacle.isTooLong ? new ContextLengthError(fields) : new InvalidRequestError({ ...fields, reason: "capability" })
+  )
 }
 
 /** One request to the provider. Runs within a `suspend`, so that what is thrown is a defect. */

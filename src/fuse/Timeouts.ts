@@ -1,6 +1,6 @@
 /** The time limits of an attempt. */
 import { type ConfigError, type Duration, Either } from "effect"
-import { TimeoutError } from "../model/LlmError.ts"
+import { inOwnWords, TimeoutError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
 import type * as StreamTimers from "../pipeline/StreamTimers.ts"
 
@@ -89,10 +89,6 @@ export const timedOut = (
 ): TimeoutError => {
   const isShortened = millis < fullMillis
   const why = isShortened ? ", cut short to leave the other providers a share of the deadline" : ""
-  return new TimeoutError({
-    provider,
-    phase,
-    message: `${provider}: ${waitedFor[phase]} within ${Math.round(millis)} ms${why}`,
-    ...(isShortened ? { shortened: true } : {})
-  })
+  const message = `${provider}: ${waitedFor[phase]} within ${Math.round(millis)} ms${why}`
+  return inOwnWords(new TimeoutError({ provider, phase, message, ...(isShortened ? { shortened: true } : {}) }))
 }

@@ -1,5 +1,5 @@
 /** Every way in which a call can fail, as flat tagged errors. What each means is the failure table's to say. */
-import { type Cause, DateTime, Duration, Effect, Schema } from "effect"
+import { type Cause, DateTime, Duration, Effect, Either, Schema } from "effect"
 import * as FailoverPolicy from "./FailoverPolicy.ts"
 import { isUsage, type Usage } from "./Usage.ts"
 
@@ -78,6 +78,17 @@ const stories = new WeakMap<object, Story>()
 export const recordStory = (error: LlmFuseError, story: Story): void => {
   stories.set(error, story)
 }
+
+const ownWords = new WeakSet<object>()
+
+/** Notes that the message of an error is the library's own: of numbers and names alone, it quotes nobody. */
+export const inOwnWords = <E extends LlmFuseError>(error: E): E => {
+  ownWords.add(error)
+  return error
+}
+
+/** Whether the message of an error is the library's own. */
+export const isInOwnWords = (error: LlmFuseError): boolean => ownWords.has(error)
 
 type WithMessage<Fields extends Schema.Struct.Fields> = Schema.Simplify<
   Omit<Schema.Struct.Constructor<Fields>, "_tag" | "message"> & { readonly message?: string | undefined }
@@ -323,19 +334,26 @@ export class AllProvidersFailedError extends Schema.TaggedError<AllProvidersFail
     return Object.values(this.errors).some((error) => error.isRetryable || error._tag === "CircuitOpenError")
   }
   override get message(): string {
-    return `no provider answered: ${Object.values(this.errors)
-      .map((error) => error.message)
-      .join("; ")}`
+    return `no provider answered: ${Object.values(this.errors).map(wordsOf).join("; ")}`
   }
   /** A report: a line for each provider with its attempts, its waits and the reason, and when to try again. */
   override toString(): string {
     const when = this.retryAt === undefined ? [] : [`  try again at ${DateTime.formatIso(this.retryAt)}`]
-    const lines = Object.entries(this.errors).map(([name, error]) => reportLine(name, error, this.attempts))
+    const lines = namesIn(this).map((name) => reportLine(name, this.errors[name], this.attempts))
     return [`${this._tag}: no provider answered`, ...lines, ...when].join("\n")
   }
 }
 
-const reportLine = (name: string, error: CandidateError, attempts: ReadonlyArray<Attempt>): string => {
+/** What an error says. A provider outside the types may fail with something that has no words. */
+const wordsOf = (error: CandidateError): string => String(error.message ?? error._tag)
+
+/** The providers in the order asked; attempts are in the order in which they ended. */
+const namesIn = ({ attempts, errors }: AllProvidersFailedError): ReadonlyArray<string> => {
+  const started = [...attempts].sort((one, other) => DateTime.Order(one.startedAt, other.startedAt))
+  return [...new Set([...started.map(({ provider }) => provider), ...Object.keys(errors)])]
+}
+
+const reportLine = (name: string, error: CandidateError | undefined, attempts: ReadonlyArray<Attempt>): string => {
   const own = attempts.filter(({ provider, outcome }) => provider === name && outcome !== "rejected")
   const sum = (durations: ReadonlyArray<Duration.Duration | undefined>) =>
     durations.reduce<Duration.Duration>(
@@ -346,8 +364,18 @@ const reportLine = (name: string, error: CandidateError, attempts: ReadonlyArray
   const counted = own.length === 0 ? "not asked" : own.length === 1 ? "1 attempt" : `${own.length} attempts`
   const took = own.length === 0 ? "" : ` in ${Duration.format(sum(own.map((it) => it.duration)))}`
   const waits = Duration.toMillis(waited) === 0 ? "" : `, waited ${Duration.format(waited)}`
-  const reason = error.message.startsWith(`${name}: `) ? error.message.slice(name.length + 2) : error.message
-  return `  ${name}: ${counted}${took}${waits}: ${error._tag}: ${reason}`
+  const why = error === undefined ? endOf(own.at(-1)) : reasonOf(name, error)
+  return `  ${name}: ${counted}${took}${waits}: ${why}`
+}
+
+/** How a provider ended that has no error of its own. */
+const endOf = (last: Attempt | undefined): string =>
+  last?.outcome === "hedge-lost" ? "given up, another was faster" : (last?.outcome ?? "rejected")
+
+const reasonOf = (name: string, error: CandidateError): string => {
+  const words = wordsOf(error)
+  const reason = words.startsWith(`${name}: `) ? words.slice(name.length + 2) : words
+  return reason === error._tag ? reason : `${error._tag}: ${reason}`
 }
 
 /** What a call can fail with. */
@@ -383,8 +411,12 @@ const classes = [
   FallbackError
 ] as const
 
+/** The class of LlmFuse that an error is of, also where somebody has made a class of their own from it. */
+export const classOf = (value: unknown): (typeof classes)[number] | undefined =>
+  classes.find((Class) => value instanceof Class)
+
 /** Whether a value is one of LlmFuse's errors. */
-export const isLlmFuseError = (value: unknown): value is LlmFuseError => classes.some((Class) => value instanceof Class)
+export const isLlmFuseError = (value: unknown): value is LlmFuseError => classOf(value) !== undefined
 
 /**
  * An effect that fails with an error made without a stack trace. For errors that are part of the plan (an open circuit,
@@ -397,7 +429,7 @@ export const failWithoutStackTrace = <E>(make: () => E): Effect.Effect<never, E>
 export const withoutStackTrace = <E>(make: () => E): E => {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 0
-  const error = make()
+  const made = Either.try(make)
   Error.stackTraceLimit = limit
-  return error
+  return Either.getOrThrowWith(made, (bug) => bug)
 }

@@ -2,20 +2,16 @@
  * What may be said of an error where prompts and answers are not to be read. A vendor's words may quote them, and so may
  * those of a request that is refused: only facts go on, and words of our own that hold nothing else.
  */
-import { Duration } from "effect"
+import { Duration, Either } from "effect"
 import {
   AllProvidersFailedError,
   type Attempt,
   CircuitOpenError,
-  CostLimitError,
-  DeadlineExceededError,
-  FallbackError,
+  classOf,
+  isInOwnWords,
   isLlmFuseError,
   type LlmFuseError,
   recordStory,
-  ThrottledError,
-  TimeoutError,
-  UnknownProviderError,
   withoutStackTrace
 } from "../model/LlmError.ts"
 import type { FuseEvent } from "./FuseEvent.ts"
@@ -25,30 +21,42 @@ export const event = <Event extends FuseEvent>(event: Event): Event =>
   "error" in event && event.error !== undefined ? { ...event, error: ofUnknown(event.error) } : event
 
 /** The same error with nothing in it that quotes a prompt or an answer. */
-export const of = <E extends LlmFuseError>(error: E): E => withStory(error)
+export const of = <E extends LlmFuseError>(error: E): E => ofUnknown(error) as E
 
-/** The same of any value; of one that is no error of LlmFuse, what kind it is. */
-export const ofUnknown = (error: unknown): unknown => (isLlmFuseError(error) ? of(error) : { _tag: tagOf(error) })
+/** The same of any value; of one that is no error of LlmFuse, or cannot be read, what kind it is. */
+export const ofUnknown = (error: unknown): unknown => orKind(error, withStory)
 
 /** The tag of an error; where it has none, what kind of value it is. */
 export const tagOf = (error: unknown): string =>
-  typeof error === "object" && error !== null && "_tag" in error
-    ? String(error._tag)
-    : error instanceof Error
-      ? error.name
-      : typeof error
+  Either.getOrElse(
+    Either.try(() =>
+      typeof error === "object" && error !== null && "_tag" in error
+        ? String(error._tag)
+        : error instanceof Error
+          ? error.name
+          : typeof error
+    ),
+    () => "unknown"
+  )
+
+/** A class of somebody else's may have getters that fail: no call is to break on what is told of it. */
+const orKind = (error: unknown, copied: (error: LlmFuseError) => unknown): unknown =>
+  Either.getOrElse(
+    Either.try(() => (isLlmFuseError(error) ? copied(error) : { _tag: tagOf(error) })),
+    () => ({ _tag: tagOf(error) })
+  )
 
 /** An error stays one and the same value in all that is told of it. */
 const copies = new WeakMap<LlmFuseError, LlmFuseError>()
 
-const copyOf = <E extends LlmFuseError>(error: E): E => {
-  const copy = (copies.get(error) ?? withoutStackTrace(() => made(error))) as E
+const copyOf = (error: LlmFuseError): LlmFuseError => {
+  const copy = copies.get(error) ?? withoutStackTrace(() => made(error))
   copies.set(error, copy)
   return copy
 }
 
 /** The copy with its story, which the error itself may have got only since. */
-const withStory = <E extends LlmFuseError>(error: E): E => {
+const withStory = (error: LlmFuseError): LlmFuseError => {
   const copy = copyOf(error)
   if (!(error instanceof AllProvidersFailedError) && error.attempts.length > 0) {
     recordStory(copy, { attempts: storyOf(error.attempts), attemptCount: error.attemptCount })
@@ -57,61 +65,73 @@ const withStory = <E extends LlmFuseError>(error: E): E => {
 }
 
 const storyOf = (attempts: ReadonlyArray<Attempt>): ReadonlyArray<Attempt> =>
-  attempts.map((attempt) => (attempt.error === undefined ? attempt : { ...attempt, error: copyOf(attempt.error) }))
+  attempts.map((attempt) =>
+    attempt.error === undefined ? attempt : { ...attempt, error: orKind(attempt.error, copyOf) as typeof attempt.error }
+  )
+
+const unchecked = { disableValidation: true }
 
 const made = (error: LlmFuseError): LlmFuseError => {
   if (error instanceof AllProvidersFailedError) {
-    const errors = Object.entries(error.errors).map(([name, each]) => [name, withStory(each)])
-    return new AllProvidersFailedError({
-      ...error,
-      errors: Object.fromEntries(errors),
-      attempts: storyOf(error.attempts)
-    })
+    const { retryAt } = error
+    const errors = Object.fromEntries(Object.entries(error.errors).map(([name, each]) => [name, of(each)]))
+    return new AllProvidersFailedError({ errors, attempts: storyOf(error.attempts), retryAt }, unchecked)
   }
-  const { message: _, cause, ...facts } = error as LlmFuseError & { readonly cause?: unknown }
-  const Same = error.constructor as new (fields: object, options: object) => LlmFuseError
+  const Class = classOf(error) as unknown as SingleClass
+  const { message: _, cause, ...facts } = factsOf(error, Class)
   const own = {
     ...facts,
-    message: wordsOf(error),
-    ...(isLlmFuseError(cause) ? { cause: copyOf(cause) } : {}),
-    ...("partial" in error ? { partial: "" } : {}),
-    ...("openedBy" in error && error.openedBy !== undefined ? { openedBy: ofUnknown(error.openedBy) } : {}),
-    ...(error instanceof FallbackError ? { error: ofUnknown(error.error) } : {})
+    message: wordsOf(error, Class, facts),
+    ...(isLlmFuseError(cause) ? { cause: orKind(cause, copyOf) } : {}),
+    ...("partial" in facts ? { partial: "" } : {}),
+    ...("openedBy" in facts ? { openedBy: ofUnknown(facts.openedBy) } : {}),
+    ...("error" in facts ? { error: ofUnknown(facts.error) } : {})
   }
-  return new Same(own, { disableValidation: true })
+  return new Class(own, unchecked)
 }
 
 type SingleError = Exclude<LlmFuseError, AllProvidersFailedError>
 
-const wordsOf = (error: SingleError): string => {
+/** The class of an error that is of one provider. */
+interface SingleClass {
+  new (facts: object, options: object): SingleError
+  readonly prototype: SingleError
+  readonly fields: object
+  readonly what: string
+}
+
+/** The fields of an error that its class of ours has; what a class made from it adds may be anything. */
+const factsOf = (error: SingleError, { fields }: SingleClass): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.keys(fields).flatMap((key) => {
+      const value: unknown = Reflect.get(error, key)
+      return value === undefined ? [] : [[key, value]]
+    })
+  )
+
+const wordsOf = (error: SingleError, { prototype, what }: SingleClass, facts: object): string => {
   const { provider } = error
-  if (isInOurWords(error)) return error.message
-  if (error instanceof CircuitOpenError) {
-    if (error.openUntil === undefined || error.openedBy === undefined) return error.message
+  if (isInOwnWords(error)) return error.message
+  if (error instanceof CircuitOpenError && error.openedBy !== undefined) {
     return `${provider}: circuit open, opened by: ${tagOf(error.openedBy)}`
   }
-  const facts = [
-    error.failureCase,
+  const said = [
+    // As our class has it, whatever a class made from it says.
+    Reflect.get(prototype, "failureCase", facts),
     error.statusCode === undefined ? undefined : `HTTP ${error.statusCode}`,
     codeOf(error, 4),
     error.retryAfter && `retry after ${Duration.format(error.retryAfter)}`
   ].filter((fact) => fact !== undefined)
-  const { what } = error.constructor as unknown as { readonly what: string }
-  return `${provider}: ${what}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}`
+  return `${provider}: ${what}${said.length === 0 ? "" : ` (${said.join(", ")})`}`
 }
-
-/** Whether the words of an error are made of numbers and names alone. */
-const isInOurWords = (error: SingleError): boolean =>
-  error instanceof ThrottledError ||
-  error instanceof CostLimitError ||
-  error instanceof DeadlineExceededError ||
-  error instanceof UnknownProviderError ||
-  (error instanceof TimeoutError && error.phase !== "upstream") ||
-  ("reason" in error && error.reason === "capability")
 
 /** The system's code for a failed connection, such as `ECONNREFUSED`, from the error or what led to it. */
 const codeOf = (error: unknown, depth: number): string | undefined => {
   if (depth === 0 || typeof error !== "object" || error === null) return undefined
   const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown }
-  return typeof code === "string" && /^[A-Z][A-Z0-9_]{1,40}$/.test(code) ? code : codeOf(cause, depth - 1)
+  return typeof code === "string" && systemCode.test(code) ? code : codeOf(cause, depth - 1)
 }
+
+/** The codes of the operating system and its resolver, of undici, and of Node and OpenSSL. */
+const systemCode =
+  /^(E[A-Z0-9]{2,24}|EAI_[A-Z]{2,16}|UND_ERR_[A-Z_]{2,32}|(CERT|ERR|DEPTH|SELF|UNABLE)_[A-Z0-9_]{2,40})$/

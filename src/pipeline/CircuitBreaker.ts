@@ -1,7 +1,7 @@
 /** Stops calling what is broken, and finds out when it works again. */
 import { Cause, type ConfigError, type DateTime, Duration, Effect, Option, Random, Ref, Runtime } from "effect"
 import type { LazyArg } from "effect/Function"
-import { CircuitOpenError, failWithoutStackTrace } from "../model/LlmError.ts"
+import { CircuitOpenError, failWithoutStackTrace, inOwnWords } from "../model/LlmError.ts"
 import * as CircuitRules from "./CircuitRules.ts"
 import { type CircuitSnapshot, snapshotOf, wallTimeIn } from "./CircuitSnapshot.ts"
 import * as CircuitState from "./CircuitState.ts"
@@ -231,12 +231,13 @@ const reject = (name: string, { why, waitMillis, openedBy }: CircuitState.Reject
   Effect.flatMap(wallTimeIn(waitMillis ?? 0), (openUntil) =>
     failWithoutStackTrace(() => {
       const said = why === "open" ? `circuit open${because(openedBy)}` : rejections[why]
-      return new CircuitOpenError({
+      const error = new CircuitOpenError({
         provider: name,
         message: `${name}: ${said}`,
         openedBy,
         ...(waitMillis === undefined ? {} : { openUntil, retryAfter: Duration.millis(waitMillis) })
       })
+      return why === "open" && openedBy !== undefined ? error : inOwnWords(error)
     })
   )
 

@@ -1,7 +1,7 @@
 /** One time budget over everything that a call does, and over the calls within it. */
 import { Duration, Effect, FiberRef } from "effect"
 import { globalValue } from "effect/GlobalValue"
-import { DeadlineExceededError } from "../model/LlmError.ts"
+import { DeadlineExceededError, inOwnWords } from "../model/LlmError.ts"
 import { attemptTimeout } from "./AttemptTimeout.ts"
 import * as Monotonic from "./Monotonic.ts"
 
@@ -79,5 +79,6 @@ export const withDeadline =
       const deadline = Duration.millis(Math.max(0, Math.round(first.atMillis - now)))
       const whose = first === own ? "" : " that the budget around it had left"
       const message = `${name}: not done within ${Duration.format(deadline)}${whose}`
-      return within(first, () => new DeadlineExceededError({ provider: name, deadline, message }))(effect)
+      const exceeded = () => inOwnWords(new DeadlineExceededError({ provider: name, deadline, message }))
+      return within(first, exceeded)(effect)
     })

@@ -1,6 +1,6 @@
 /** What a limiter says to a call for which it has no room. */
 import { Duration, type Effect } from "effect"
-import { failWithoutStackTrace, ThrottledError } from "../model/LlmError.ts"
+import { failWithoutStackTrace, inOwnWords, ThrottledError } from "../model/LlmError.ts"
 import type { Refused } from "./LimiterGate.ts"
 
 /** The error of a call that found no room. */
@@ -15,5 +15,5 @@ export const throttled = (refused: Refused, name: string): Effect.Effect<never, 
           ? `asks for more${limit === undefined ? "" : ` ${limit}`} than the bucket holds`
           : `room only in ${Duration.format(wait)}`
     const message = `${name}: throttled by our own limit: ${why}`
-    return new ThrottledError({ provider: name, wait, message, ...(limit === undefined ? {} : { limit }) })
+    return inOwnWords(new ThrottledError({ provider: name, wait, message, ...(limit === undefined ? {} : { limit }) }))
   })

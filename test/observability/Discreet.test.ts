@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Schema } from "effect"
+import { DateTime, Duration, Effect, Either, Fiber, Schema } from "effect"
 import {
   AllProvidersFailedError,
   type Attempt,
@@ -14,10 +14,12 @@ import {
   InvalidResponseError,
   LlmFuse,
   type LlmFuseError,
+  Pricing,
   RateLimitError,
   ServerError,
   StreamInterruptedError,
-  ThrottledError
+  ThrottledError,
+  TimeoutError
 } from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import { collect, makeFuse } from "../fuse.ts"
@@ -54,12 +56,17 @@ const quotingErrors: ReadonlyArray<CandidateError> = [
   new CustomProviderError({ ...quoting, retryable: true }),
   new ContentPolicyError({ ...quoting, stage: "response" }),
   new InvalidResponseError({ ...quoting, reason: "schema" }),
+  new TimeoutError({ ...quoting, phase: "attempt" }),
+  new InvalidRequestError({ ...quoting, reason: "capability" }),
+  new ThrottledError({ ...quoting, wait: Duration.zero }),
+  new CircuitOpenError(quoting),
   new StreamInterruptedError({ ...quoting, partial: secret, cause: new ServerError(quoting) })
 ]
 
 describe("events", () => {
   for (const error of quotingErrors) {
-    it.effect(`quote neither a prompt nor an answer: ${error._tag}`, () =>
+    const failureCase = error.failureCase === undefined ? "" : ` (${error.failureCase})`
+    it.effect(`quote neither a prompt nor an answer: ${error._tag}${failureCase}`, () =>
       Effect.gen(function* () {
         const events = yield* told(error, false)
 
@@ -182,16 +189,71 @@ describe("the error of an event", () => {
     })
   )
 
-  it.effect("keeps words that are made of numbers and names alone", () =>
+  it.effect("names no code that is none of the system's", () =>
     Effect.gen(function* () {
-      const error = new ThrottledError({
-        provider: "groq",
-        wait: Duration.seconds(3),
-        message: "groq: room only in 3s",
-        limit: "requests"
-      })
+      const codes = ["THE_LAUNCH_CODE", "EVERYTHING_IS_LOST_0000", "UND_ERR_SOCKET", "CERT_HAS_EXPIRED"]
+      const said = yield* Effect.forEach(codes, (code) =>
+        Effect.map(
+          heard(new ConnectionError({ ...quoting, cause: Object.assign(new Error(), { code }) })),
+          ({ message }) => message
+        )
+      )
 
-      assert.strictEqual((yield* heard(error)).message, "groq: room only in 3s")
+      assert.deepStrictEqual(said, [
+        "groq: connection failed",
+        "groq: connection failed",
+        "groq: connection failed (UND_ERR_SOCKET)",
+        "groq: connection failed (CERT_HAS_EXPIRED)"
+      ])
+    })
+  )
+
+  it.effect("keeps the library's own words, which are made of numbers and names alone", () =>
+    Effect.gen(function* () {
+      const slow = (name: string, more = {}) => FakeProvider.make(name, { latency: "1 hour", ...more })
+      const pricing = Either.getOrThrow(Pricing.check({ prices: { dear: { input: 100, output: 1000 } } }, "pricing"))
+      const fuse = yield* makeFuse({
+        providers: [
+          slow("blind", { capabilities: { tools: false } }),
+          slow("short", { capabilities: { contextWindow: 1 } }),
+          slow("slow", { timeout: "10 seconds" }),
+          slow("full", { timeout: "1 hour", limits: { concurrency: 1, maxWait: 0 } }),
+          slow("dear", { model: "dear" }),
+          slow("out")
+        ],
+        retry: { maxAttempts: 1 },
+        pricing
+      })
+      yield* fuse.isolate("out")
+      const underWay = yield* Effect.fork(fuse.complete("hi", { providers: ["full"] }))
+      yield* Effect.exit(fuse.ask("hi", { providers: ["slow"], deadline: "1 second" }))
+
+      yield* Effect.exit(
+        fuse.ask(
+          { messages: [{ role: "user", content: secret }], tools: [{ name: "t", parameters: Schema.Struct({}) }] },
+          { providers: ["blind", "short", "slow", "full", "dear", "out"], maxCost: 1e-9 }
+        )
+      )
+      yield* Effect.exit(fuse.embed(secret, { providers: ["slow"] }))
+      yield* Fiber.interrupt(underWay)
+
+      const words = fuse.events.flatMap((event) =>
+        "error" in event &&
+        event.error instanceof Error &&
+        !(event._tag === "FailedOver" || event.error instanceof AllProvidersFailedError)
+          ? [event.error.message]
+          : []
+      )
+      assert.deepStrictEqual(words, [
+        "no answer within the deadline of 1000 ms",
+        "blind: cannot call tools",
+        "short: about 5 tokens do not fit its context window of 1",
+        "slow: no whole answer within 10000 ms",
+        "full: throttled by our own limit: too many calls in flight",
+        "dear: another attempt would cost about $0.0005, with $0 spent of at most $1e-9",
+        "out: circuit isolated by hand",
+        "slow: cannot embed"
+      ])
     })
   )
 
@@ -249,6 +311,55 @@ describe("the error of an event", () => {
       assert.strictEqual(rejected.error.message, "groq: circuit open, opened by: ServerError")
       assert.instanceOf(rejected.error.openedBy, ServerError)
       assert.notInclude(readable(fuse.events), secret)
+    })
+  )
+})
+
+describe("an error of a class of the caller's own", () => {
+  /** As somebody may write it: with arguments of its own, and with fields that nobody knows. */
+  class OwnError extends ServerError {
+    readonly prompt = secret
+    constructor(text: string) {
+      super({ provider: "groq", message: text.trim(), statusCode: 500 })
+    }
+    override get failureCase() {
+      return secret
+    }
+  }
+
+  it.effect("is told as the one of ours that it is, with the facts that we know", () =>
+    Effect.gen(function* () {
+      const limit = Error.stackTraceLimit
+      const events = yield* told(new OwnError(secret), false)
+
+      const failed = events.find((event) => event._tag === "AttemptFailed")
+      assert.strictEqual(failed?.error.constructor, ServerError)
+      assert.strictEqual(failed?.error.message, "groq: server error (HTTP 500)")
+      assert.notInclude(readable(events), secret)
+      assert.strictEqual(Error.stackTraceLimit, limit)
+    })
+  )
+
+  it.effect("that cannot be read is told by its tag, and breaks no call", () =>
+    Effect.gen(function* () {
+      class UnreadableError extends ServerError {
+        override get cause(): unknown {
+          throw new TypeError(secret)
+        }
+      }
+      const events: Array<FuseEvent> = []
+      const groq = FakeProvider.make("groq", { errors: [new UnreadableError({ provider: "groq" }) as never] })
+      const fuse = yield* makeFuse({
+        providers: [groq, FakeProvider.make("gemini")],
+        retry: { maxAttempts: 1 },
+        onEvent: (event) => void events.push(event)
+      })
+
+      const { provider } = yield* fuse.ask("hi")
+
+      assert.strictEqual(provider, "gemini")
+      const failed = events.find((event) => event._tag === "AttemptFailed")
+      assert.deepStrictEqual(failed?.error as unknown, { _tag: "ServerError" })
     })
   )
 })
