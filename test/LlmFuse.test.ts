@@ -898,10 +898,12 @@ describe("events", () => {
         "CircuitOpened groq",
         "FailedOver",
         "AttemptStarted gemini",
+        "AttemptSucceeded gemini",
         "CallSucceeded gemini",
         "CallStarted",
         "CircuitHalfOpened groq",
         "AttemptStarted groq",
+        "AttemptSucceeded groq",
         "CircuitClosed groq",
         "CallSucceeded groq"
       ])

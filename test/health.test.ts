@@ -184,6 +184,19 @@ describe("health", () => {
 })
 
 describe("the report of a call that nobody answered", () => {
+  it.effect("says when the first of them may answer again, from when each of them has said it", () =>
+    Effect.gen(function* () {
+      const groq = FakeProvider.make("groq", { errors: [rateLimited("groq", "30 seconds")] })
+      const gemini = FakeProvider.make("gemini", { errors: outage("gemini", 1), latency: "25 seconds" })
+      const fuse = yield* makeFuse({ providers: [groq, gemini], retry })
+
+      const error = yield* Effect.flip(fuse.ask("hi"))
+
+      assert(error instanceof AllProvidersFailedError)
+      assert.deepStrictEqual(error.retryAt, DateTime.unsafeMake(30_000))
+    })
+  )
+
   it.effect("has a line for each provider with attempts, waits and the reason, and says when to try again", () =>
     Effect.gen(function* () {
       const groq = FakeProvider.make("groq", { errors: outage("groq", 9), latency: "2 seconds" })

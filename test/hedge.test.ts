@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Schema, Stream, TestClock } from "effect"
 import {
   AllProvidersFailedError,
+  type Attempt,
   type ChatRequest,
+  ContentPolicyError,
   FailoverPolicy,
   InvalidRequestError,
   type Options,
@@ -117,6 +119,23 @@ describe("hedge", () => {
 
       assert.instanceOf(error, AllProvidersFailedError)
       assert.deepStrictEqual(Object.keys(error.errors), ["a", "b"])
+    })
+  )
+
+  it.effect("where nobody wins nobody loses: what is under way is interrupted", () =>
+    Effect.gen(function* () {
+      const slow = FakeProvider.make("slow", { latency: "1 hour" })
+      const blocked = new ContentPolicyError({ provider: "refusing", stage: "prompt" })
+      const refusing = FakeProvider.make("refusing", { errors: [blocked] })
+      const fuse = yield* makeFuse({ providers: [slow, refusing], hedge: { delay: "1 second" } })
+
+      const { attempts } = yield* Effect.flip(fuse.ask("hi"))
+
+      assert.deepStrictEqual(
+        (attempts as ReadonlyArray<Attempt>).map(({ provider, outcome }) => `${provider} ${outcome}`),
+        ["refusing failure", "slow interrupted"]
+      )
+      assert.deepStrictEqual(tagsOf(fuse.events).slice(-2), ["AttemptInterrupted", "CallFailed"])
     })
   )
 

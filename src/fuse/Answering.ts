@@ -87,6 +87,9 @@ export const make = (
         stream: outlet === undefined ? undefined : CallStream.make(recovery, outlet),
         attempts: [],
         current: undefined,
+        isOver: false,
+        isShared: false,
+        onShared: undefined,
         underWay: hedge === undefined ? undefined : new Map()
       }
       const running = Either.isLeft(input)

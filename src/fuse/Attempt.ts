@@ -163,9 +163,10 @@ export const commit = (
   to: string,
   model: string | undefined
 ): ReadonlyArray<ChatEvent> => {
-  const error = stream.broken?.error
-  if (error !== undefined && call.hub.isHeard()) {
-    call.hub.tell({ _tag: "StreamRestarted", ...factsOf(call), from: error.provider, to, error })
+  const { broken } = stream
+  if (broken !== undefined && call.hub.isHeard()) {
+    const { provider: from, error } = broken
+    call.hub.tell({ _tag: "StreamRestarted", ...factsOf(call), from, to, error })
   }
   return CallStream.commit(stream, to, model)
 }

@@ -43,6 +43,12 @@ export interface Call {
   readonly attempts: Array<Attempt>
   /** The last attempt to begin. */
   current: Begun | undefined
+  /** Whether its end has been told. */
+  isOver: boolean
+  /** Whether providers are asked in its name for others too, who go on waiting when its own caller leaves. */
+  isShared: boolean
+  /** Tells its end when they have their answer, if its own caller has left. */
+  onShared: (() => void) | undefined
   /** The attempts under way, by provider; only a call that hedges has more than one. */
   readonly underWay: Map<string, Begun> | undefined
 }

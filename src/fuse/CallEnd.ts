@@ -5,10 +5,13 @@ import {
   AllProvidersFailedError,
   type Attempt,
   type CandidateError,
+  isLlmFuseError,
   type LlmFuseError,
+  type ProviderError,
   recordStory
 } from "../model/LlmError.ts"
 import type { Provider } from "../provider/Provider.ts"
+import { toProviderError } from "../provider/Rejection.ts"
 import { type Call, whole } from "./Call.ts"
 import { costOf } from "./Story.ts"
 
@@ -38,32 +41,58 @@ export const respond = (call: Call, provider: Provider, answer: ProviderAnswer, 
   return response
 }
 
-/** Gives an error the story of the call: all attempts, and how many of them were sent to its provider. */
-export const tell = <E extends LlmFuseError>(call: Call, error: E): E => {
+/** Gives an error the story of the call: all attempts, and how many of them were sent to the provider that it is from. */
+export const tell = <E extends LlmFuseError>(call: Call, error: E, from?: string): E => {
   if (error._tag === "AllProvidersFailedError") return error
-  const isSent = (attempt: Attempt) => attempt.provider === error.provider && attempt.outcome !== "rejected"
+  const name = from ?? error.provider
+  const isSent = ({ provider, outcome }: Attempt) => provider === name && outcome !== "rejected"
   recordStory(error, { attempts: call.attempts, attemptCount: call.attempts.filter(isSent).length })
   return error
 }
 
-const waitOf = (error: CandidateError): Duration.Duration | undefined =>
-  error._tag === "ThrottledError" ? error.wait : error.retryAfter
+/**
+ * What a provider failed with, as an error of this call alone. A provider may fail with the same value again and again:
+ * what holds the story of another call stays as it is, and its like stands in for it.
+ */
+export const ownError = (call: Call, provider: string, reason: unknown): ProviderError => {
+  if (!isLlmFuseError(reason)) return toProviderError(provider, reason, call.clock.unsafeCurrentTimeMillis())
+  const error = reason as ProviderError
+  const { attempts } = error
+  const isTaken = attempts !== call.attempts && attempts.length > 0
+  const own = isTaken
+    ? (Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error)) as ProviderError)
+    : error
+  recordStory(own, { attempts: call.attempts, attemptCount: 0 })
+  return own
+}
+
+/** Why a provider did not answer, and since when. */
+export interface Failed {
+  readonly error: CandidateError
+  /** The wall time. */
+  readonly atMillis: number
+}
+
+/** When a provider may answer again; nothing where it does not say. */
+const freeAtOf = ({ error, atMillis }: Failed): ReadonlyArray<number> => {
+  const wait = error._tag === "ThrottledError" ? error.wait : error.retryAfter
+  return wait === undefined || !Duration.isFinite(wait) ? [] : [atMillis + Duration.toMillis(wait)]
+}
 
 /** Everybody's last error, by provider, and the earliest moment at which one of them may answer again. */
 export const exhausted = (
   call: Call,
   names: ReadonlyArray<string>,
-  errors: Readonly<Record<string, CandidateError>>
+  failures: ReadonlyMap<string, Failed>
 ): AllProvidersFailedError => {
-  const waits = Object.values(errors).flatMap((error) => {
-    const wait = waitOf(error)
-    return wait === undefined || !Duration.isFinite(wait) ? [] : [Duration.toMillis(wait)]
+  const freeAt = [...failures.values()].flatMap(freeAtOf)
+  const errors = names.flatMap((name) => {
+    const error = failures.get(name)?.error
+    return error === undefined ? [] : [[name, error] as const]
   })
   return new AllProvidersFailedError({
-    errors: Object.fromEntries(names.flatMap((name) => (errors[name] === undefined ? [] : [[name, errors[name]]]))),
+    errors: Object.fromEntries(errors),
     attempts: call.attempts,
-    ...(waits.length === 0
-      ? {}
-      : { retryAt: DateTime.unsafeMake(call.clock.unsafeCurrentTimeMillis() + Math.min(...waits)) })
+    ...(freeAt.length === 0 ? {} : { retryAt: DateTime.unsafeMake(Math.min(...freeAt)) })
   })
 }

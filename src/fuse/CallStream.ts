@@ -24,6 +24,8 @@ export interface Outlet {
 
 /** A stream that broke after its first content. */
 interface Broken {
+  /** Whose it was. */
+  readonly provider: string
   readonly error: ProviderError
   readonly discarded: string
 }
@@ -52,17 +54,17 @@ export const commit = (stream: CallStream, provider: string, model: string | und
   const started: ChatEvent = { _tag: "Started", provider, model: model ?? "" }
   const { broken } = stream
   if (broken === undefined) return [started]
-  const { error: reason, discarded } = broken
-  return [{ _tag: "Restarted", provider: reason.provider, reason, discarded }, started]
+  const { provider: from, error: reason, discarded } = broken
+  return [{ _tag: "Restarted", provider: from, reason, discarded }, started]
 }
 
 /**
  * The error of an attempt that failed after its first content: a `StreamInterruptedError` with what was handed out and
  * the failure as its cause. What the content policy stopped is no broken stream and stays what it is.
  */
-export const breakOff = (stream: CallStream, reason: ProviderError, text: string): ProviderError => {
+export const breakOff = (stream: CallStream, provider: string, reason: ProviderError, text: string): ProviderError => {
   const error = reason instanceof ContentPolicyError ? reason : interrupted(reason, text)
-  stream.broken = { error, discarded: text }
+  stream.broken = { provider, error, discarded: text }
   stream.isCommitted = stream.recovery === "fail"
   return error
 }

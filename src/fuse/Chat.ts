@@ -62,8 +62,9 @@ export const send = (
   const isStreamed = canStream(provider) && (call.stream !== undefined || time.limits.areOfStreams)
   const reading = isStreamed || call.stream !== undefined ? Attempt.newReading(begun) : undefined
 
-  const failed = (reason: ProviderError) => {
-    const error = reading === undefined ? reason : withText(call, reading, reason)
+  const failed = (failure: ProviderError) => {
+    const reason = CallEnd.ownError(call, name, failure)
+    const error = reading === undefined ? reason : withText(call, name, reading, reason)
     return AttemptEnd.failed(stages, call, begun, error)
   }
 
@@ -95,9 +96,14 @@ const canStream = ({ stream, capabilities }: Provider): boolean =>
   stream !== undefined && capabilities?.streaming !== false
 
 /** The failure of an attempt, with the text that had come: what the caller has been handed makes it a broken stream. */
-const withText = (call: Call.Call, reading: Attempt.Reading, reason: ProviderError): ProviderError => {
+const withText = (
+  call: Call.Call,
+  provider: string,
+  reading: Attempt.Reading,
+  reason: ProviderError
+): ProviderError => {
   const { text } = reading.transcript
-  if (call.stream !== undefined && reading.isCommitted) return CallStream.breakOff(call.stream, reason, text)
+  if (call.stream !== undefined && reading.isCommitted) return CallStream.breakOff(call.stream, provider, reason, text)
   return reason._tag === "StreamInterruptedError" && text !== "" ? CallStream.interrupted(reason, text) : reason
 }
 

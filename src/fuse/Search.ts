@@ -11,6 +11,7 @@ import type { Resolved } from "./FuseOptions.ts"
 import type { HedgeRule } from "./HedgeRule.ts"
 import type { Member } from "./Member.ts"
 import type { Answer, Job } from "./Stages.ts"
+import * as Story from "./Story.ts"
 
 /** Tells an event of the call, if anybody listens. */
 const tell = (call: Call.Call, event: (facts: ReturnType<typeof Call.factsOf>) => FuseEvent): Effect.Effect<void> => {
@@ -29,15 +30,15 @@ export type Search = <A extends Answer>(
 export const make = (options: Resolved): Search => {
   const searchOptions = (call: Call.Call, candidates: ReadonlyArray<Member>) => {
     const names = candidates.map(({ provider }) => provider.name)
-    const errors: Record<string, CandidateError> = {}
+    const failures = new Map<string, CallEnd.Failed>()
     return {
       onFailure: (error: CandidateError, position: number) => {
-        errors[names[position] ?? ""] = error
+        failures.set(names[position] ?? "", { error, atMillis: call.clock.unsafeCurrentTimeMillis() })
         candidates[position]?.noteFailure(call, error)
       },
       mayFailOver: (error: CandidateError) =>
         options.failover.verdict(CallStream.reasonOf(error)).failover && !CallStream.isFinal(call.stream, error),
-      onExhausted: () => CallEnd.exhausted(call, names, errors),
+      onExhausted: () => CallEnd.exhausted(call, names, failures),
       onFailover: (error: CandidateError, from: number, to: number) =>
         tell(call, (facts) => ({ _tag: "FailedOver", ...facts, from: names[from] ?? "", to: names[to] ?? "", error }))
     }
@@ -56,7 +57,7 @@ export const make = (options: Resolved): Search => {
       current = member
       return member.ask(call, job, countLeft(candidates.slice(position + 1), job), claim)
     }
-    return hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
+    const raced = hedge(candidates, (member, position, race) => ask(member, position, race.claim), {
       ...searchOptions(call, candidates),
       delay: () => current && rule.delayMillis(current.record.latency),
       maxHedges: rule.maxHedges,
@@ -66,6 +67,8 @@ export const make = (options: Resolved): Search => {
       onHedge: (from, to) => tell(call, (facts) => ({ _tag: "Hedged", ...facts, from: nameAt(from), to: nameAt(to) })),
       onHedgeLost: (position) => candidates[position]?.noteLost(call)
     })
+    // Where nobody has won, nobody has lost: what is under way is ended with the race.
+    return Effect.tapErrorCause(raced, () => Effect.sync(() => Story.breakOff(call)))
   }
 
   return (call, job, candidates) => {

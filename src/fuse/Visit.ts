@@ -221,7 +221,7 @@ export const make = (stages: Stages): Visits => {
     },
     noteFailure: (call, error) => {
       if (error._tag === "CircuitOpenError") rejected(call, Story.countOf(call, name), error)
-      CallEnd.tell(call, error)
+      CallEnd.tell(call, error, name)
     }
   }
 }

@@ -29,7 +29,7 @@ export interface Options<E, E2> extends Failover.Options<E, E2> {
   readonly isAvailable?: ((position: number) => boolean | Effect.Effect<boolean>) | undefined
   /** Run before a hedge asks its candidate, with the positions of both. A defect in it ends nothing. */
   readonly onHedge?: ((from: number, to: number) => Effect.Effect<void>) | undefined
-  /** Run once for each candidate that is given up because the race is decided, before it is interrupted. A defect in it ends nothing. */
+  /** Run once for each candidate that is given up because another has won, before it is interrupted. A defect in it ends nothing. */
   readonly onHedgeLost?: ((position: number) => void | Effect.Effect<void>) | undefined
 }
 
@@ -70,11 +70,11 @@ export const make = <Candidate, A, E, R, E2>(
     timer = undefined
   }
 
-  const giveUpAllBut = (winner: number | undefined): void => {
+  const giveUpAllBut = (winner: number | undefined, isWon: boolean): void => {
     const lost = [...inFlight].filter(([position]) => position !== winner)
     for (const [position] of lost) inFlight.delete(position)
     for (const [position, fiber] of lost) {
-      const told = Either.try(() => onHedgeLost?.(position))
+      const told = Either.try(() => (isWon ? onHedgeLost?.(position) : undefined))
       if (Either.isRight(told) && Effect.isEffect(told.right)) fork(quietly(() => told.right as Effect.Effect<void>))
       fiber?.unsafeInterruptAsFork(FiberId.none)
     }
@@ -84,7 +84,7 @@ export const make = <Candidate, A, E, R, E2>(
     if (decided !== undefined) return
     decided = exit
     stopTimer()
-    giveUpAllBut(undefined)
+    giveUpAllBut(undefined, Exit.isSuccess(exit))
     resume?.(exit)
   }
 
@@ -92,7 +92,7 @@ export const make = <Candidate, A, E, R, E2>(
     if (!inFlight.has(position)) return false
     isClaimed = true
     stopTimer()
-    giveUpAllBut(position)
+    giveUpAllBut(position, true)
     return true
   }
 

@@ -262,7 +262,7 @@ describe("hedge", () => {
       const { run, story } = race([hangs, fails("b", 10, true), answers("c", 1)])
 
       assert.deepStrictEqual(yield* runOut(run), Exit.fail(new Failed({ who: "b", isFinal: true })))
-      assert.deepStrictEqual(story.slice(-3), ["110 lost 0", "110 interrupted 0", "110 end"])
+      assert.deepStrictEqual(story.slice(-3), ["100 ask 1", "110 interrupted 0", "110 end"])
     })
   )
 
