@@ -5,6 +5,7 @@ import {
   type Attempt,
   AuthenticationError,
   type ChatEvent,
+  type ChatResponse,
   ContentPolicyError,
   type FuseEvent,
   isLlmFuseError,
@@ -372,7 +373,7 @@ const checkRun = async (scenario: Scenario) => {
 
   for (const { answer, isAnswer } of answers) {
     if (!isAnswer) continue
-    const { cached, fallback, stale, text, provider, attempts } = answer as import("llmfuse").ChatResponse
+    const { cached, fallback, stale, text, provider, attempts } = answer as ChatResponse
     if (cached) {
       assert(fallback !== true && provider !== "fallback", "a fallback was kept")
       // A whole text ends with the last piece, which has no number after its name.
@@ -524,6 +525,14 @@ const checkAccount = (account: ReturnType<typeof accountOf>, outcome: Outcome, s
   // Who leaves may do so when the call is already over.
   if (expected !== "CallInterrupted") assert.strictEqual(end?._tag, expected)
   if (end?._tag === "CallFailed" || end?._tag === "CallInterrupted") assert.strictEqual(end.cost, cost)
+  if (end?._tag === "CallSucceeded" && exit !== undefined && Exit.isSuccess(exit)) {
+    const last = outcome.events.at(-1)
+    const answer = (last?._tag === "Finished" ? last.response : exit.value) as ChatResponse
+    assert.strictEqual(answer.cost, end.cost, "a response and its event tell different costs")
+    // What was kept cost nothing, where its cost had been known; beside it, only the call's own attempts count.
+    const expectedCost = cost ?? (answer.cached && answer.cost !== undefined ? 0 : undefined)
+    assert.strictEqual(answer.cost, expectedCost, "a response does not cost what the attempts of its call cost")
+  }
 }
 
 /** The story of a call is what its events retell, or that of the call whose answer it waited for. */
