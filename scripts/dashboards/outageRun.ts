@@ -1,7 +1,6 @@
 /** An outage of the first of two providers in virtual time, and what the metrics say of it. */
 import { Clock, Effect, Fiber, Metric, MetricState, Random } from "effect"
 import { LlmFuse, OverloadedError, type Provider } from "../../src/index.ts"
-import * as Metrics from "../../src/observability/Metrics.ts"
 import { catalogue, type Definition } from "../../src/observability/MetricsCatalogue.ts"
 import { SteppedClock } from "../../test/steppedClock.ts"
 
@@ -23,7 +22,7 @@ export interface Outage {
   readonly from: number
   readonly to: number
   readonly points: ReadonlyArray<Point>
-  /** Calls that failed. */
+  /** Calls that failed, or that a bug has ended. */
   readonly failedCalls: number
 }
 
@@ -46,7 +45,7 @@ export const simulate = async (seed: number): Promise<Outage> => {
   const layer = LlmFuse.layer({
     providers: [providerOf(primary, [400, 900], isOut), providerOf(secondary, [700, 1500], () => false)],
     retry: { maxAttempts: 2, jitter: "none" },
-    onEvent: Metrics.listener({ labels })
+    metrics: { labels }
   })
   const fiber = Effect.runFork(
     Effect.provide(load, layer).pipe(Effect.withClock(clock), Effect.withRandom(Random.make(seed)))
@@ -121,7 +120,7 @@ const read = (run: string): Reading => {
     },
     circuit: Number(gauge?.value ?? 0),
     buckets,
-    failedCalls: count(catalogue.calls, { outcome: "failure" })
+    failedCalls: count(catalogue.calls, { outcome: "failure" }) + count(catalogue.calls, { outcome: "defect" })
   }
 }
 

@@ -106,8 +106,8 @@ describe("the dashboard and the alerts", () => {
   )
 
   it("have every alert's query in the check above", () => {
-    assert.strictEqual(alertQueries.length, 4)
-    assert.strictEqual(read("alerts.yaml").match(/- alert:/g)?.length, 4)
+    assert.strictEqual(alertQueries.length, 5)
+    assert.strictEqual(read("alerts.yaml").match(/- alert:/g)?.length, 5)
   })
 
   it("show what the field asks for", () => {
@@ -161,7 +161,7 @@ describe.skipIf(why !== undefined)("promtool", () => {
     const { isOk, output } = run(["check", "rules", pathOf("alerts.yaml")])
 
     assert.isTrue(isOk, output)
-    assert.include(output, "4 rules found")
+    assert.include(output, "5 rules found")
   })
 
   it("sees the alerts fire beyond their limits, and not within the targets", () => {
