@@ -74,7 +74,10 @@ export interface Service {
   ) => Effect.Effect<EmbeddingResponse, LlmFuseError>
   /** Where a provider's circuit stands. */
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
-  /** Everything that happens, from the moment the stream is run; what a slow reader misses is counted. */
+  /**
+   * Everything that happens, from the moment the stream is run: of a call that is under way then, the rest. What a slow
+   * reader misses is counted.
+   */
   readonly events: Stream.Stream<EventHub.ObservedEvent>
   /** How each provider is doing, in the order of the list. */
   readonly health: Effect.Effect<ReadonlyArray<ProviderHealth>>

@@ -79,7 +79,10 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
    * value. Default: false.
    */
   readonly metrics?: boolean | MetricsOptions.MetricsOptions | undefined
-  /** Whether what happens is logged too, with Effect's logger: failed calls as errors, failovers and circuits as warnings. Default: false. */
+  /**
+   * Whether what happens is logged too, with Effect's logger: calls that failed or died of a defect as errors, failovers and
+   * circuits as warnings. Default: false.
+   */
   readonly logs?: boolean | undefined
   /**
    * Whether events, logs and spans may quote what was asked and answered: errors in the vendors' own words, and on spans
@@ -87,7 +90,10 @@ export interface Options<Providers extends ReadonlyArray<ProviderInput> = Readon
    * numbers. What a call returns or fails with is whole either way.
    */
   readonly captureContent?: boolean | undefined
-  /** Called with everything that happens, as it happens. What it throws is lost and harms no call. Default: nobody. */
+  /**
+   * Called with everything that happens, as it happens. What it throws is lost and harms no call, and so is the failure of a
+   * promise that it returns; nobody waits for one. Default: nobody.
+   */
   readonly onEvent?: ((event: FuseEvent) => void) | undefined
 }
 
