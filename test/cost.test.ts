@@ -122,6 +122,32 @@ describe("what a call costs", () => {
     })
   )
 
+  it.effect("counts a repair that ran out of time for what it asked, which is more than the request", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const dear = {
+        name: "dear",
+        model: "m",
+        complete: () => (asked++ === 0 ? Effect.succeed({ text: "x".repeat(450), usage }) : Effect.never)
+      }
+      const fuse = yield* makeFuse({
+        providers: [dear],
+        pricing,
+        timeouts: { attempt: "1 second" },
+        retry: { maxAttempts: 2 }
+      })
+
+      const fiber = yield* Effect.fork(
+        Effect.flip(fuse.object(Schema.Struct({ n: Schema.Number }), "hi", { repair: true }))
+      )
+      yield* TestClock.adjust("1 minute")
+      const { attempts } = yield* Fiber.join(fiber)
+
+      assert.strictEqual(attempts[1]?.error?._tag, "TimeoutError")
+      assert.isAbove(attempts[1]?.usage?.inputTokens ?? 0, 100)
+    })
+  )
+
   it.effect("of a failure that no provider has billed is unknown", () =>
     Effect.gen(function* () {
       const fuse = yield* makeFuse({ providers: [priced("dear", { errors: outage("dear", 9) })], pricing })

@@ -101,9 +101,7 @@ const fromCache =
       if (source === "miss" && own !== undefined) return Effect.succeed(own)
       const latency = Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis)))
       const isStale = source === "stale"
-      const response = isStale
-        ? CacheRule.servedStale(value, latency, call)
-        : CacheRule.servedFromCache(value, latency)
+      const response = isStale ? CacheRule.servedStale(value, latency, call) : CacheRule.servedFromCache(value, latency)
       const { provider } = response
       return Either.match(accept(response), {
         // What was kept for the same schema fits it; what a foreign store holds may not, and is then no answer.

@@ -21,7 +21,7 @@ export interface Rates {
 
 /** The rates of requests that read more than so many tokens; they stand in for all lower ones, for the whole request. */
 export interface Tier extends Rates {
-  /** Tokens read, those from and to the cache included; a whole number from 0. */
+  /** Tokens read, those from and to the cache included; a whole number from 0, each in one tier only. */
   readonly above: number
 }
 

@@ -21,9 +21,16 @@ export interface Answerer {
 
 /** Knows prices. */
 export interface Pricing {
-  /** What a usage costs in US dollars, not negative; `undefined` where the price is not known, never a guess. */
+  /**
+   * What a usage costs in US dollars, finite and not negative; `undefined` where the price is not known, never a guess.
+   * What it throws, or any other number, is taken for not known.
+   */
   readonly costOf: (usage: Usage, answerer: Answerer) => number | undefined
-  /** Fetches the prices, once; never fails. Before that no price is known. Default: they are known from the start. */
+  /**
+   * Fetches the prices. It is run with the first call; a call with `maxCost` waits for it, at most 10 seconds or half of
+   * its deadline. If it fails, it is run again with the next call, which does without prices meanwhile. Default: they are
+   * known from the start.
+   */
   readonly load?: Effect.Effect<void> | undefined
 }
 
@@ -31,7 +38,7 @@ export interface Pricing {
 export interface Options {
   /**
    * Prices of one's own, by `provider/model`, by `model`, or by `provider/*` for every model of a provider, the more
-   * special key first. A provider is meant by its name or its vendor's. Default: none.
+   * special key first; any other key is refused. A provider is meant by its name or its vendor's. Default: none.
    */
   readonly prices?: Readonly<Record<string, Price.Price>> | undefined
   /** Where all other prices come from. Default: nowhere. */
