@@ -98,9 +98,7 @@ export const make = (
           ? Effect.fail(checked.left)
           : run(input.right, call, checked.right.candidates)
       const heard = hub.isHeard() ? CallTelling.told(call, running) : running
-      return onSpan === undefined
-        ? heard
-        : CallTelling.traced(call, checked, Either.map(input, requestOf), onSpan.onStart, heard)
+      return onSpan === undefined ? heard : CallTelling.traced(call, checked, input, requestOf, onSpan.onStart, heard)
     })
 
   const prices = load === undefined ? undefined : PriceLoad.make(load)

@@ -23,13 +23,16 @@ export const succeeded = (
   const billed = usage && Cost.known(options.pricing, provider, usage, model, begun.wallMillis)
   record.spent(billed?.cost)
   const attempt = Story.end(call, begun, { nowMillis, outcome: "success", billed })
-  if (!call.hub.isHeard()) return
+  if (call.hub.isHeard()) tellSuccess(call, attempt, model ?? provider.model ?? "")
+}
+
+const tellSuccess = (call: Call.Call, attempt: Attempt, model: string): void => {
   const { timeToFirstToken } = attempt
   call.hub.tell({
     _tag: "AttemptSucceeded",
     ...Call.factsOf(call),
     ...endOf(attempt),
-    model: model ?? provider.model ?? "",
+    model,
     timeToFirstToken
   })
 }

@@ -56,10 +56,11 @@ export const brokenOff = <A>(call: Call.Call, running: Answering<A>): Answering<
   Effect.onExit(running, (exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => Story.breakOff(call))))
 
 /** Puts a span around a call. */
-export const traced = <A extends Told>(
+export const traced = <In, A extends Told>(
   call: Call.Call,
   checked: Either.Either<Pick<CheckedCall, "candidates">, unknown>,
-  asked: Either.Either<Asked, unknown>,
+  input: Either.Either<In, unknown>,
+  requestOf: (input: In) => Asked,
   onStart: Tracing.CallSpan["onStart"],
   running: Answering<A>
 ): Answering<A> => {
@@ -72,7 +73,7 @@ export const traced = <A extends Told>(
       operation,
       provider: first?.name,
       model: first?.model,
-      request: Either.getOrUndefined(asked),
+      request: Either.getOrUndefined(Either.map(input, requestOf)),
       capturesContent,
       onStart,
       story: () => ({ attempts: call.attempts.length, cost: Story.costOf(call) })

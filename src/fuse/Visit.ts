@@ -102,10 +102,7 @@ export const make = (stages: Stages): Visits => {
     const waitMillis = visit.backoffMillis + inLineMillis
     const begun = Call.begin(call, provider, visit.number, waitMillis, visit.claim, visit.job.expected, giveUp)
     visit.begun = begun
-    if (call.hub.isHeard()) {
-      const waited = Call.whole(begun.waitedMillis)
-      call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: name, attempt: visit.number, waited })
-    }
+    if (call.hub.isHeard()) tellStart(call, begun)
     const sent = visit.job.send(stages, call, begun, time)
     return call.isTraced ? AttemptSpan.around(call, begun, sent) : sent
   }
@@ -224,6 +221,11 @@ export const make = (stages: Stages): Visits => {
       CallEnd.tell(call, error, name)
     }
   }
+}
+
+const tellStart = (call: Call.Call, { provider, number: attempt, waitedMillis }: Call.Begun): void => {
+  const waited = Call.whole(waitedMillis)
+  call.hub.tell({ _tag: "AttemptStarted", ...Call.factsOf(call), provider: provider.name, attempt, waited })
 }
 
 const beginVisit = <A extends Answer>(
