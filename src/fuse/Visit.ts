@@ -4,38 +4,17 @@ import type { CandidateError } from "../model/LlmError.ts"
 import type * as CircuitState from "../pipeline/CircuitState.ts"
 import * as Deadline from "../pipeline/Deadline.ts"
 import type { Permit } from "../pipeline/LimiterPermit.ts"
-import { type Hooks, retry } from "../pipeline/Retry.ts"
+import { retry } from "../pipeline/Retry.ts"
 import * as AttemptEnd from "./AttemptEnd.ts"
 import * as AttemptSpan from "./AttemptSpan.ts"
 import * as Call from "./Call.ts"
 import * as CallEnd from "./CallEnd.ts"
-import * as CallStream from "./CallStream.ts"
 import * as Cost from "./Cost.ts"
 import * as Limits from "./Limits.ts"
 import type { Answer, AttemptTime, Job, Stages } from "./Stages.ts"
 import * as Story from "./Story.ts"
 import * as Timeouts from "./Timeouts.ts"
-
-interface Visit<A extends Answer> {
-  readonly call: Call.Call
-  readonly job: Job<A>
-  readonly permit: CircuitState.Permit
-  /** How many other providers could take the call over. */
-  readonly others: Effect.Effect<number>
-  /** Wins the race that it is in; undefined where there is none. */
-  readonly claim: (() => boolean) | undefined
-  /** Attempts so far, those of earlier visits of the call included. */
-  number: number
-  /** The last attempt. */
-  begun: Call.Begun | undefined
-  /** The wait before the next attempt. */
-  backoffMillis: number
-  lastError: CandidateError | undefined
-  /** Whether a failure that may be retried once has been. */
-  hasRetriedOnce: boolean
-  /** Whether our own limiter has ended the visit. */
-  isOver: boolean
-}
+import * as VisitRetry from "./VisitRetry.ts"
 
 /** What a call can do at a provider. */
 export interface Visits {
@@ -72,7 +51,7 @@ export const make = (stages: Stages): Visits => {
   const untimed: AttemptTime = { limits, shareMillis: Number.POSITIVE_INFINITY }
 
   /** What of the deadline the next attempt may take. Only with others still to come is there a share to keep to. */
-  const shareOf = <A extends Answer>({ call, others }: Visit<A>): Effect.Effect<number> =>
+  const shareOf = <A extends Answer>({ call, others }: VisitRetry.Visit<A>): Effect.Effect<number> =>
     Effect.flatMap(others, (count) =>
       count === 0
         ? Effect.succeed(Number.POSITIVE_INFINITY)
@@ -80,7 +59,7 @@ export const make = (stages: Stages): Visits => {
     )
 
   /** The next attempt of a visit, after so long in line where there is one. */
-  const sendNow = <A extends Answer>(visit: Visit<A>, room?: Permit): Effect.Effect<A, CandidateError> => {
+  const sendNow = <A extends Answer>(visit: VisitRetry.Visit<A>, room?: Permit): Effect.Effect<A, CandidateError> => {
     const { call } = visit
     const inLineMillis = room === undefined ? 0 : Duration.toMillis(room.waited)
     const hold = room?.hold
@@ -96,7 +75,7 @@ export const make = (stages: Stages): Visits => {
     )
   }
 
-  const sendWithin = <A extends Answer>(visit: Visit<A>, inLineMillis: number, time: AttemptTime) => {
+  const sendWithin = <A extends Answer>(visit: VisitRetry.Visit<A>, inLineMillis: number, time: AttemptTime) => {
     const { call } = visit
     visit.number += 1
     const waitMillis = visit.backoffMillis + inLineMillis
@@ -108,7 +87,7 @@ export const make = (stages: Stages): Visits => {
   }
 
   /** The same, when there is room for it. */
-  const sendWithRoom = <A extends Answer>(visit: Visit<A>, room: Limits.Guard) => {
+  const sendWithRoom = <A extends Answer>(visit: VisitRetry.Visit<A>, room: Limits.Guard) => {
     const { call, others, job } = visit
     const tokens = room.countsTokens ? job.tokens(room.estimateTokens) : 0
     return Effect.flatMap(Deadline.share(call.deadline, others), (atMost) =>
@@ -126,7 +105,7 @@ export const make = (stages: Stages): Visits => {
    * Ends a visit for a reason of our own. Where that stops a retry, the provider's own last failure is what counts, for
    * the circuit and the caller.
    */
-  const stopped = <A extends Answer>(visit: Visit<A>, error: CandidateError) => {
+  const stopped = <A extends Answer>(visit: VisitRetry.Visit<A>, error: CandidateError) => {
     rejected(visit.call, visit.number, error)
     visit.isOver = true
     return Effect.fail(visit.lastError ?? error)
@@ -145,46 +124,6 @@ export const make = (stages: Stages): Visits => {
 
   const mayRepeat = (nowMillis: number): boolean => budget === undefined || budget.withdraw(nowMillis)
 
-  const hooks = <A extends Answer>(visit: Visit<A>): Hooks<CandidateError> => ({
-    shouldRetry: (error) => {
-      visit.lastError = error
-      if (visit.isOver || !visit.job.mayRetry(error)) return false
-      const isClosed = breaker.isCurrent(visit.permit)
-      const whenAlone = Effect.zipWith(visit.others, isClosed, (others, closed) => others === 0 && closed)
-      const { retry } = options.failover.verdict(CallStream.reasonOf(error))
-      if (CallStream.isBroken(visit.call.stream, error)) {
-        return visit.call.stream?.recovery === "restart" && retry !== "no" ? whenAlone : false
-      }
-      switch (retry) {
-        case "yes":
-          return isClosed
-        case "no":
-          return false
-        case "once": {
-          const isFirst = !visit.hasRetriedOnce
-          visit.hasRetriedOnce = true
-          return isFirst && isClosed
-        }
-        case "when-alone":
-          return whenAlone
-      }
-    },
-    fits: (delay) =>
-      Effect.map(
-        Deadline.fits(visit.call.deadline, delay, visit.others),
-        (isTime) => isTime && mayRepeat(Call.nowOf(visit.call))
-      ),
-    isStillWanted: breaker.isCurrent(visit.permit),
-    onRetry: ({ error, delay }) => {
-      visit.backoffMillis = Duration.toMillis(delay)
-      const { call, number: attempt } = visit
-      if (call.hub.isHeard()) {
-        call.hub.tell({ _tag: "RetryScheduled", ...Call.factsOf(call), provider: name, attempt, delay, error })
-      }
-      return Effect.void
-    }
-  })
-
   return {
     ask: <A extends Answer>(
       call: Call.Call,
@@ -197,14 +136,16 @@ export const make = (stages: Stages): Visits => {
         rejected(call, Story.countOf(call, name), obstacle)
         return Effect.fail(obstacle)
       }
-      let visit: Visit<A> | undefined
+      let visit: VisitRetry.Visit<A> | undefined
       return breaker.withPermit(
         (permit) => {
           budget?.deposit(Call.nowOf(call))
           const begun = beginVisit(call, job, others, permit, claim, Story.countOf(call, name))
           visit = begun
           const next = Effect.suspend(() => (guard === undefined ? sendNow(begun) : sendWithRoom(begun, guard)))
-          return permit.isProbe ? next : retry(next, call.retry ?? options.retry, () => hooks(begun))
+          return permit.isProbe
+            ? next
+            : retry(next, call.retry ?? options.retry, () => VisitRetry.hooks(stages, begun, mayRepeat))
         },
         () => visit?.begun?.firstContentMillis,
         call
@@ -235,7 +176,7 @@ const beginVisit = <A extends Answer>(
   permit: CircuitState.Permit,
   claim: (() => boolean) | undefined,
   number: number
-): Visit<A> => ({
+): VisitRetry.Visit<A> => ({
   call,
   job,
   permit,

@@ -55,7 +55,8 @@ const predict = ({ candidates, delay, maxHedges, leave }: Setting): Outcome | un
   const finish = (how: string) => {
     end = how
     endsAt = now
-    lose()
+    if (how.startsWith("success")) lose()
+    else flying.clear()
   }
   const start = (position: number): void => {
     const { endsAfter, end: how, claimsAfter } = candidates[position] as Candidate
