@@ -75,8 +75,8 @@ export interface Service {
   /** Where a provider's circuit stands. */
   readonly circuitState: (provider: string) => Effect.Effect<CircuitState.CircuitState, UnknownProviderError>
   /**
-   * Everything that happens, from the moment the stream is run: of a call that is under way then, the rest. What a slow
-   * reader misses is counted.
+   * Everything that happens, from the moment the stream is run: of a call that is under way then what its attempts do,
+   * and not its end. What a slow reader misses is counted.
    */
   readonly events: Stream.Stream<EventHub.ObservedEvent>
   /** How each provider is doing, in the order of the list. */
@@ -112,10 +112,9 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
     const hub = yield* EventHub.make(resolved.captureContent)
     if (resolved.onEvent !== undefined) hub.listen(resolved.onEvent)
     if (resolved.logs) hub.listen(yield* Logs.listener)
-    if (resolved.metrics !== undefined) {
-      const count = Metrics.listener({ ...resolved.metrics, modelOf: (name) => members.get(name)?.provider.model })
-      hub.listen(count, (dropped) => count({ _tag: "EventsDropped", count: dropped }))
-    }
+    const modelOf = (name: string) => members.get(name)?.provider.model
+    const count = resolved.metrics && Metrics.listener({ ...resolved.metrics, modelOf })
+    if (count !== undefined) hub.listen(count, (dropped) => count({ _tag: "EventsDropped", count: dropped }))
     const kept = resolved.cache === undefined ? undefined : yield* Kept.make(resolved.cache)
     for (const input of options.providers) {
       const provider = yield* checkProvider(Effect.isEffect(input) ? yield* input : input)
@@ -128,7 +127,7 @@ const build = (options: FuseOptions.Options): Effect.Effect<Service, unknown, un
       }
       members.set(provider.name, yield* Member.make(provider, resolved, hub))
     }
-    if (resolved.metrics !== undefined) yield* Metrics.begin([...members.keys()], resolved.metrics)
+    if (count !== undefined) yield* Metrics.begin(count, [...members.keys()])
     const account = FuseOptions.accountOf(
       resolved,
       [...members.values()].map(({ provider }) => provider)

@@ -1,10 +1,18 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber, Stream, TestClock } from "effect"
-import { FuseClient, type FuseEvent, InvalidRequestError, type LlmFuse, type ObservedEvent } from "llmfuse"
+import {
+  FuseClient,
+  type FuseEvent,
+  InvalidRequestError,
+  type LlmFuse,
+  type ObservedEvent,
+  Provider,
+  StreamInterruptedError
+} from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import * as EventHub from "../src/observability/EventHub.ts"
 import { outage } from "./errors.ts"
-import { makeFuse, tagsOf } from "./fuse.ts"
+import { collect, makeFuse, tagsOf } from "./fuse.ts"
 
 /** Lets what was forked begin. */
 const begun = Effect.repeatN(Effect.yieldNow(), 9)
@@ -94,6 +102,27 @@ describe("the events of a call", () => {
         ...["CallStarted", ...failure, "FailedOver", ...answer],
         ...["CallStarted", "AttemptRejected", "FailedOver", ...answer],
         ...["CallStarted", "AttemptRejected", "CallFailed"]
+      ])
+    })
+  )
+
+  it.effect("a whole answer that takes the place of a stream is told after the restart", () =>
+    Effect.gen(function* () {
+      const whole = Provider.make({ name: "whole", complete: () => Effect.succeed("all of it") })
+      const cut = new StreamInterruptedError({ provider: "groq", partial: "" })
+      const fuse = yield* makeFuse({
+        providers: [FakeProvider.make("groq", { streams: [["half ", cut]] }), whole],
+        recovery: "restart",
+        retry: { maxAttempts: 1 }
+      })
+
+      yield* collect(fuse.stream("hi"))
+
+      assert.deepStrictEqual(tagsOf(fuse.events).slice(-4), [
+        "AttemptStarted",
+        "StreamRestarted",
+        "AttemptSucceeded",
+        "CallSucceeded"
       ])
     })
   )
@@ -315,6 +344,26 @@ describe("the stream of events", () => {
     await reading
 
     assert.deepStrictEqual(seen, ["CallStarted", "AttemptStarted", "AttemptSucceeded", "CallSucceeded"])
+  })
+
+  it("a listener that asks again and again leaves others time", async () => {
+    let asked = 0
+    const client = FuseClient.make({
+      providers: [FakeProvider.make("groq")],
+      onEvent: ({ _tag }) => {
+        if (_tag !== "CallSucceeded" || asked === 3000) return
+        asked += 1
+        void client.complete("again")
+      }
+    })
+
+    await client.complete("hi")
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    const then = asked
+    await vi.waitUntil(() => asked === 3000)
+    await client.close()
+
+    assert.isBelow(then, 3000)
   })
 
   it("leaving the loop takes the listener away", async () => {

@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import { ContentPolicyError, CustomProviderError, Provider, ServerError, StreamInterruptedError } from "llmfuse"
+import {
+  ContentPolicyError,
+  CustomProviderError,
+  DeadlineExceededError,
+  Provider,
+  ServerError,
+  StreamInterruptedError
+} from "llmfuse"
 import { FakeProvider } from "llmfuse/testing"
 import { collect, makeFuse } from "./fuse.ts"
 
@@ -29,6 +36,8 @@ describe("an error that a provider fails with again and again", () => {
       assert.instanceOf(second, ContentPolicyError)
       assert.deepStrictEqual({ ...second }, { ...same })
       assert.strictEqual(second.message, "a: no")
+      assert.strictEqual(second.stack, same.stack)
+      assert.strictEqual(Object.prototype.toString.call(second), "[object Error]")
     })
   )
 })
@@ -64,6 +73,43 @@ describe("an error that says it is from somebody else", () => {
   )
 })
 
+describe("a provider that asks another LlmFuse", () => {
+  it.effect("fails with what that call came to, which is not this call's own", () =>
+    Effect.gen(function* () {
+      const deadline = Duration.seconds(1)
+      const inner = new DeadlineExceededError({ provider: "inner", deadline, message: "inner: no time" })
+      const a = Provider.make({ name: "a", complete: () => Effect.fail(inner as never) })
+      const fuse = yield* makeFuse({ providers: [a, FakeProvider.make("b")], retry })
+
+      const { provider, attempts } = yield* fuse.ask("hi")
+
+      assert.strictEqual(provider, "b")
+      assert.instanceOf(attempts[0]?.error, CustomProviderError)
+    })
+  )
+})
+
+describe("an answer whose usage is none", () => {
+  it.effect("is an answer, and its usage is not known", () =>
+    Effect.gen(function* () {
+      const usage = null as never
+      const fuse = yield* makeFuse({
+        providers: [
+          FakeProvider.make("a", { reply: { text: "hi", usage }, embed: () => ({ embeddings: [[1]], usage }) })
+        ]
+      })
+
+      const response = yield* fuse.ask("hi")
+      const { events } = yield* collect(fuse.stream("hi"))
+      const embedded = yield* fuse.embed("hi")
+
+      assert.isUndefined(response.usage)
+      assert.strictEqual(events.at(-1), "finished a: hi")
+      assert.isUndefined(embedded.usage)
+    })
+  )
+})
+
 describe("a failure that is none of LlmFuse's errors", () => {
   for (const failure of [new Error("plain"), "a text", undefined, { code: 7 }]) {
     it.effect(`is described by one of them: ${String(failure)}`, () =>
@@ -90,7 +136,26 @@ class OwnError extends ServerError {
   }
 }
 
+class PrivateError extends ServerError {
+  readonly #case = "overloaded"
+  override get failureCase() {
+    return this.#case
+  }
+}
+
 describe("an error class of the user's own", () => {
+  it.effect("that keeps something to itself may be failed with again", () =>
+    Effect.gen(function* () {
+      const same = new PrivateError({ provider: "a" })
+      const a = Provider.make({ name: "a", complete: () => Effect.fail(same) })
+      const fuse = yield* makeFuse({ providers: [a, FakeProvider.make("b")], retry })
+
+      yield* fuse.ask("hi")
+
+      assert.strictEqual((yield* fuse.ask("hi")).provider, "b")
+    })
+  )
+
   it.effect("goes to the caller as it is, and harms nobody who listens", () =>
     Effect.gen(function* () {
       const a = Provider.make({ name: "a", complete: () => Effect.fail(new OwnError(" boom ")) })

@@ -17,7 +17,7 @@ export const checkAnswer = (provider: string, answer: unknown): Either.Either<Pr
     return Either.left(new InvalidResponseError({ provider, message, usage }))
   }
   if (wanted.text !== "" || (wanted.toolCalls?.length ?? 0) > 0 || wanted.finishReason === "length") {
-    return Either.right(wanted)
+    return Either.right(wanted.usage === usage ? wanted : { ...wanted, usage })
   }
   const { refusal } = wanted
   return Either.left(

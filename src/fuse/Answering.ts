@@ -110,7 +110,7 @@ export const make = (
       deadline === undefined
         ? running
         : Deadline.within(deadline, () => CallEnd.tell(call, deadlineExceeded(call, deadline)))(running)
-    return isPriced || hub.isHeard() ? CallTelling.brokenOff(call, bounded) : bounded
+    return isPriced || call.hub.isHeard() ? CallTelling.brokenOff(call, bounded) : bounded
   }
 
   const standingIn = <A extends ChatResponse>(

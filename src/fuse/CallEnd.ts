@@ -5,10 +5,11 @@ import {
   AllProvidersFailedError,
   type Attempt,
   type CandidateError,
-  isLlmFuseError,
+  classOf,
   type LlmFuseError,
   type ProviderError,
-  recordStory
+  recordStory,
+  withoutStackTrace
 } from "../model/LlmError.ts"
 import type { Provider } from "../provider/Provider.ts"
 import { toProviderError } from "../provider/Rejection.ts"
@@ -55,15 +56,19 @@ export const tell = <E extends LlmFuseError>(call: Call, error: E, from?: string
  * what holds the story of another call stays as it is, and its like stands in for it.
  */
 export const ownError = (call: Call, provider: string, reason: unknown): ProviderError => {
-  if (!isLlmFuseError(reason)) return toProviderError(provider, reason, call.clock.unsafeCurrentTimeMillis())
-  const error = reason as ProviderError
+  const error = toProviderError(provider, reason, call.clock.unsafeCurrentTimeMillis())
   const { attempts } = error
   const isTaken = attempts !== call.attempts && attempts.length > 0
-  const own = isTaken
-    ? (Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error)) as ProviderError)
-    : error
+  // A class of somebody else's cannot be made anew from its fields.
+  const own = isTaken && error.constructor === classOf(error) ? likeOf(error) : error
   recordStory(own, { attempts: call.attempts, attemptCount: 0 })
   return own
+}
+
+const likeOf = (error: ProviderError): ProviderError => {
+  const Class = error.constructor as new (fields: object, options: object) => ProviderError
+  const like = withoutStackTrace(() => new Class({ ...error, message: error.message }, { disableValidation: true }))
+  return Object.defineProperty(like, "stack", { value: error.stack, writable: true, configurable: true })
 }
 
 /** Why a provider did not answer, and since when. */

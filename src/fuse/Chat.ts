@@ -74,11 +74,14 @@ export const send = (
     if (Either.isLeft(answer)) return failed(answer.left)
     if (!Story.wins(begun)) return Effect.interrupt
     const nowMillis = Call.nowOf(call)
+    const start =
+      call.stream === undefined || reading === undefined
+        ? []
+        : Attempt.withStart(call, call.stream, provider, reading, [])
     AttemptEnd.succeeded(stages, call, begun, answer.right, nowMillis)
     const response = CallEnd.respond(call, provider, answer.right, nowMillis)
-    if (call.stream === undefined || reading === undefined) return Effect.succeed(response)
-    const rest = Attempt.withStart(call, call.stream, provider, reading, restOf(response, isStreamed))
-    return Effect.as(Attempt.handOut(call.stream, rest), response)
+    if (call.stream === undefined) return Effect.succeed(response)
+    return Effect.as(Attempt.handOut(call.stream, [...start, ...restOf(response, isStreamed)]), response)
   }
 
   return reading !== undefined && isStreamed

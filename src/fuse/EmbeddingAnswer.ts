@@ -43,10 +43,11 @@ export const make = (batch: EmbeddingBatch, space: string): Job<EmbeddingRespons
     const embedding = provider.embed?.(batch) ?? Effect.succeed({ embeddings: [] })
     return Effect.matchEffect(Attempt.withinTime(stages, embedding, call.clock, time), {
       onFailure: failed,
-      onSuccess: (answer) => {
+      onSuccess: (handedOver) => {
+        const usage = usageOf(handedOver)
+        const answer = handedOver.usage === usage ? handedOver : { ...handedOver, usage }
         const problem = problemOf(answer, batch)
         if (problem !== undefined) {
-          const usage = usageOf(answer)
           return failed(new InvalidResponseError({ provider: name, message: `${name}: ${problem}`, usage }))
         }
         if (!Story.wins(begun)) return Effect.interrupt

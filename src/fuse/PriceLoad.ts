@@ -18,7 +18,8 @@ export const make = (load: Effect.Effect<void>): PriceLoad => {
   let isOver = false
   let last: Fiber.RuntimeFiber<void> | undefined
 
-  const loading = Effect.matchCause(load, {
+  // In nobody's time: the deadline of the call that begins it is not that of the others.
+  const loading = Effect.matchCause(Effect.locally(load, Deadline.current, undefined), {
     onFailure: () => undefined,
     onSuccess: () => {
       isOver = true

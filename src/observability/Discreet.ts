@@ -49,8 +49,11 @@ const orKind = (error: unknown, copied: (error: LlmFuseError) => unknown): unkno
 /** An error stays one and the same value in all that is told of it. */
 const copies = new WeakMap<LlmFuseError, LlmFuseError>()
 
-const copyOf = (error: LlmFuseError): LlmFuseError => {
-  const copy = copies.get(error) ?? withoutStackTrace(() => made(error))
+/** How many causes of causes are told: an error may be its own. */
+const maxDepth = 5
+
+const copyOf = (error: LlmFuseError, depth = maxDepth): LlmFuseError => {
+  const copy = copies.get(error) ?? withoutStackTrace(() => made(error, depth))
   copies.set(error, copy)
   return copy
 }
@@ -66,12 +69,14 @@ const withStory = (error: LlmFuseError): LlmFuseError => {
 
 const storyOf = (attempts: ReadonlyArray<Attempt>): ReadonlyArray<Attempt> =>
   attempts.map((attempt) =>
-    attempt.error === undefined ? attempt : { ...attempt, error: orKind(attempt.error, copyOf) as typeof attempt.error }
+    attempt.error === undefined
+      ? attempt
+      : { ...attempt, error: orKind(attempt.error, (it) => copyOf(it)) as typeof attempt.error }
   )
 
 const unchecked = { disableValidation: true }
 
-const made = (error: LlmFuseError): LlmFuseError => {
+const made = (error: LlmFuseError, depth: number): LlmFuseError => {
   if (error instanceof AllProvidersFailedError) {
     const { retryAt } = error
     const errors = Object.fromEntries(Object.entries(error.errors).map(([name, each]) => [name, of(each)]))
@@ -82,7 +87,7 @@ const made = (error: LlmFuseError): LlmFuseError => {
   const own = {
     ...facts,
     message: wordsOf(error, Class, facts),
-    ...(isLlmFuseError(cause) ? { cause: orKind(cause, copyOf) } : {}),
+    ...(depth > 0 && isLlmFuseError(cause) ? { cause: orKind(cause, (it) => copyOf(it, depth - 1)) } : {}),
     ...("partial" in facts ? { partial: "" } : {}),
     ...("openedBy" in facts ? { openedBy: ofUnknown(facts.openedBy) } : {}),
     ...("error" in facts ? { error: ofUnknown(facts.error) } : {})

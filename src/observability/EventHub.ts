@@ -43,6 +43,9 @@ export interface EventHub {
   readonly nextId: () => string
 }
 
+/** So many events are told in one go: a listener that brings about the next ones does not keep all others waiting. */
+const turn = 1000
+
 /** How many events wait for a reader. */
 export const bufferSize = 1024
 
@@ -71,11 +74,17 @@ export const make = (capturesContent: boolean): Effect.Effect<EventHub> =>
       for (const { onDropped } of listeners) harmless(() => onDropped?.(count))
     }
 
-    const tellUntold = () => {
+    const tellUntold = (): void => {
       isTelling = true
+      let told = 0
       for (let next = untold.shift(); next !== undefined; next = untold.shift()) {
         const { event, to } = next
         for (const listener of to) if (!listener.isGone) harmless(() => listener.onEvent(event))
+        told += 1
+        if (told === turn) {
+          Effect.runFork(Effect.zipRight(Effect.sleep(0), Effect.sync(tellUntold)))
+          return
+        }
       }
       isTelling = false
     }

@@ -1,5 +1,5 @@
 /** Counts what happens as metrics of Effect: a listener of events, of which nothing else knows. */
-import type { Effect, Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import type { ObservedEvent } from "./EventHub.ts"
 import * as Attempts from "./MetricsAttempts.ts"
 import * as Calls from "./MetricsCalls.ts"
@@ -18,22 +18,19 @@ export interface Options extends MetricsOptions {
  * A listener that updates the metrics, at once. No label holds an id, a prompt, an answer, a key or a tag; the number of
  * their values is bounded.
  */
-export const listener = ({
-  modelOf = () => undefined,
-  labels = {}
-}: Options = {}): ((event: ObservedEvent) => void) => {
+export const listener = ({ modelOf = () => undefined, labels = {} }: Options = {}): Listener => {
   const instruments = Instrument.shared(labels)
   const calls = Calls.make(instruments)
   const countAttempt = Attempts.make(instruments, modelOf, calls.operationOf)
   const countRetry = Retries.make(instruments)
-  const showCircuit = Circuits.make(instruments)
+  const circuits = Circuits.make(instruments)
 
-  return (event) => {
+  const count: Listener = (event) => {
     if (event._tag === "EventsDropped") return instruments.eventsDropped(event.count)
     countAttempt(event)
     calls.count(event)
     countRetry(event)
-    showCircuit(event)
+    circuits.show(event)
     switch (event._tag) {
       case "Throttled":
         return instruments.throttles(1, event.provider)
@@ -52,13 +49,18 @@ export const listener = ({
         return instruments.cacheHits(1, String(event.isStale))
     }
   }
+  circuitsOf.set(count, circuits)
+  return count
 }
 
+/** Updates the metrics. */
+export type Listener = (event: ObservedEvent) => void
+
+const circuitsOf = new WeakMap<Listener, Circuits.Circuits>()
+
 /**
- * Shows the circuits of a new service's providers as closed, as long as no other service whose scope is open has a
- * provider of that name and the same labels.
+ * Shows the circuits of a service's providers as closed, as far as no other service with the same labels says otherwise;
+ * with the scope what the listener has said of them is gone.
  */
-export const begin = (
-  providers: ReadonlyArray<string>,
-  { labels = {} }: MetricsOptions = {}
-): Effect.Effect<void, never, Scope.Scope> => Circuits.begin(Instrument.shared(labels), providers)
+export const begin = (listener: Listener, providers: ReadonlyArray<string>): Effect.Effect<void, never, Scope.Scope> =>
+  circuitsOf.get(listener)?.begin(providers) ?? Effect.void

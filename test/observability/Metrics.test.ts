@@ -453,28 +453,36 @@ describe("the state of a circuit", () => {
     assert.deepStrictEqual([first, stateOf(label)], [0, 2])
   })
 
-  it.effect("is shown for what was never asked, and left alone while another service has it", () =>
+  it.effect("is shown for what was never asked, and is the last word of the services that are there", () =>
     Effect.gen(function* () {
       const label = ownLabel()
-      const begin = Metrics.begin(["groq"], { labels: label })
       const states: Array<number | string> = []
+      const look = () => states.push(stateOf(label))
+      const service = () => {
+        const count = Metrics.listener({ labels: label })
+        return { count, begin: Metrics.begin(count, ["groq"]) }
+      }
+      const [old, next] = [service(), service()]
 
       const first = yield* Scope.make()
-      yield* Scope.extend(begin, first)
-      states.push(stateOf(label))
-      Metrics.listener({ labels: label })(opened as never)
+      yield* Scope.extend(old.begin, first)
+      look()
+      old.count(opened as never)
       const second = yield* Scope.make()
-      yield* Scope.extend(begin, second)
-      states.push(stateOf(label))
+      yield* Scope.extend(next.begin, second)
+      next.count(started)
+      look()
+      // The old one is gone, and with it its open circuit.
       yield* Scope.close(first, Exit.void)
-      yield* Effect.scoped(begin)
-      states.push(stateOf(label))
+      look()
+      next.count(opened as never)
+      yield* Effect.scoped(service().begin)
+      look()
       yield* Scope.close(second, Exit.void)
-      // Nobody is left whose circuit is open.
-      yield* Effect.scoped(begin)
-      states.push(stateOf(label))
+      yield* Effect.scoped(service().begin)
+      look()
 
-      assert.deepStrictEqual(states, [0, 2, 2, 0])
+      assert.deepStrictEqual(states, [0, 2, 0, 2, 0])
     })
   )
 })
