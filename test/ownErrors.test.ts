@@ -131,6 +131,7 @@ describe("a failure that is none of LlmFuse's errors", () => {
 })
 
 class OwnError extends ServerError {
+  // @effect-diagnostics-next-line overriddenSchemaConstructor:off
   constructor(text: string) {
     super({ provider: "a", message: `a: ${text.trim()}` })
   }

@@ -137,7 +137,7 @@ describe("events", () => {
     Effect.gen(function* () {
       const fuse = yield* makeFuse({
         providers: [FakeProvider.make("groq", { errors: [new InvalidRequestError(quoting)] })],
-        fallback: () => Effect.fail(new Error(secret))
+        fallback: () => Effect.fail({ why: secret })
       })
 
       yield* Effect.exit(fuse.ask("hi"))
@@ -319,6 +319,7 @@ describe("an error of a class of the caller's own", () => {
   /** As somebody may write it: with arguments of its own, and with fields that nobody knows. */
   class OwnError extends ServerError {
     readonly prompt = secret
+    // @effect-diagnostics-next-line overriddenSchemaConstructor:off
     constructor(text: string) {
       super({ provider: "groq", message: text.trim(), statusCode: 500 })
     }
