@@ -86,6 +86,12 @@ const checkKey = (path: string, key: string): Either.Either<void, ConfigError.Co
 export const make = (options: Options = {}, path = "pricing"): Effect.Effect<Pricing, ConfigError.ConfigError> =>
   Effect.suspend(() => check(options, path))
 
+/** A pricing with prices of one's own before its others. Fails as `make` does. */
+export const register = (
+  pricing: Pricing,
+  prices: Readonly<Record<string, Price.Price>>
+): Effect.Effect<Pricing, ConfigError.ConfigError> => make({ prices, fallback: pricing })
+
 /** About what was used, by the length of the texts in characters: for an answer that was cut before its usage came. */
 export const estimateUsage = (requestCharacters: number, answerCharacters: number): Usage => {
   const tokens = (characters: number) =>

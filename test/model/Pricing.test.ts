@@ -28,6 +28,17 @@ describe("a pricing", () => {
     })
   )
 
+  it.effect("takes prices of one's own on, which go before all others; a wrong one is named", () =>
+    Effect.gen(function* () {
+      const pricing = yield* Pricing.register(yield* Pricing.register(fixed(42), { a: at(1), b: at(2) }), { a: at(3) })
+      const costs = ["a", "b", "c"].map((model) => pricing.costOf(million, { provider: "groq", model }))
+      const error = yield* Effect.flip(Pricing.register(fixed(42), { a: at(-1) }))
+
+      assert.deepStrictEqual(costs, [3, 2, 42])
+      assert.include(`${error}`, "pricing.prices.a.input")
+    })
+  )
+
   it.effect("does not ask its fallback where its own price leaves something open", () =>
     Effect.gen(function* () {
       const pricing = yield* Pricing.make({ prices: { a: { input: 1 } }, fallback: fixed(42) })
