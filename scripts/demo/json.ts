@@ -7,16 +7,17 @@ const printLine = (fact: object): void => {
   console.log(JSON.stringify(fact, (_, value: unknown) => plain(value)))
 }
 
-const plain = (value: unknown): unknown => {
-  if (value instanceof Error) return { tag: "_tag" in value ? value._tag : value.name, message: value.message }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, field]) =>
-      Duration.isDuration(field)
-        ? [`${name}Millis`, Duration.toMillis(field)]
-        : [name, DateTime.isDateTime(field) ? DateTime.formatIso(field) : field]
-    )
-  )
+const plain = (value: unknown): unknown =>
+  typeof value !== "object" || value === null || Array.isArray(value)
+    ? value
+    : Object.fromEntries(Object.entries(value).map(([name, field]) => plainField(name, field)))
+
+/** Before JSON asks the field itself how it would like to be written, as errors do. */
+const plainField = (name: string, field: unknown): readonly [string, unknown] => {
+  if (Duration.isDuration(field)) return [`${name}Millis`, Duration.toMillis(field)]
+  if (DateTime.isDateTime(field)) return [name, DateTime.formatIso(field)]
+  if (!(field instanceof Error)) return [name, field]
+  return [name, { tag: "_tag" in field ? field._tag : field.name, message: field.message }]
 }
 
 /** A listener for `onEvent` that prints each event. */

@@ -150,6 +150,14 @@ describe("ask: without a key", { timeout: 60_000 }, () => {
       ["CallStarted", "RetryScheduled", "FailedOver", "CircuitOpened", "CircuitClosed", "StreamRestarted"]
     )
     assert.strictEqual(new Set(facts.flatMap(({ callId }) => callId ?? [])).size, 5)
+    const failed = facts.find(({ _tag }) => _tag === "AttemptFailed")
+    assert.deepInclude(failed ?? {}, {
+      provider: "alpha",
+      error: {
+        tag: "OverloadedError",
+        message: "alpha: HTTP 503: The server is currently overloaded, please retry later."
+      }
+    })
   })
 
   let demo: Awaited<ReturnType<typeof ask>>
