@@ -1,5 +1,5 @@
 /** Vectors as a job for a provider. */
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import * as Capabilities from "../model/Capabilities.ts"
 import type { EmbeddingBatch, EmbeddingResponse, ProviderEmbeddings } from "../model/Embedding.ts"
 import { InvalidRequestError, InvalidResponseError, inOwnWords, type ProviderError } from "../model/LlmError.ts"
@@ -88,7 +88,7 @@ const respond = (
   provider: name,
   model: answer.model ?? model ?? "",
   embeddingSpace,
-  latency: Duration.millis(Math.max(0, Math.round(nowMillis - call.startMillis))),
+  latency: Call.whole(nowMillis - call.startMillis),
   attempts: call.attempts
 })
 

@@ -1,5 +1,5 @@
 /** The answer that stands in when nobody has answered. */
-import { Duration, Effect, Predicate } from "effect"
+import { Effect, Predicate } from "effect"
 import type { ChatRequest } from "../model/ChatRequest.ts"
 import type { ChatResponse, ProviderAnswer } from "../model/ChatResponse.ts"
 import type { LlmFuseError } from "../model/LlmError.ts"
@@ -51,7 +51,7 @@ export const respond = (call: Call.Call, value: FallbackValue): ChatResponse => 
     model: answer.model ?? "",
     finishReason: answer.finishReason ?? "stop",
     toolCalls: answer.toolCalls ?? [],
-    latency: Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis))),
+    latency: Call.whole(Call.nowOf(call) - call.startMillis),
     attempts: call.attempts,
     cached: false,
     fallback: true,

@@ -1,5 +1,5 @@
 /** Answers that are kept for those who ask the same. */
-import { type ConfigError, Duration, Effect, Either } from "effect"
+import { type ConfigError, Effect, Either } from "effect"
 import type { ChatResponse } from "../model/ChatResponse.ts"
 import type { LlmFuseError } from "../model/LlmError.ts"
 import * as OptionCheck from "../model/OptionCheck.ts"
@@ -99,7 +99,7 @@ const fromCache =
 
     return Effect.flatMap(served, ({ value, source, ageMillis }) => {
       if (source === "miss" && own !== undefined) return Effect.succeed(own)
-      const latency = Duration.millis(Math.max(0, Math.round(Call.nowOf(call) - call.startMillis)))
+      const latency = Call.whole(Call.nowOf(call) - call.startMillis)
       const isStale = source === "stale"
       const response = isStale ? CacheRule.servedStale(value, latency, call) : CacheRule.servedFromCache(value, latency)
       const { provider } = response
